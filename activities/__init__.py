@@ -1,1 +1,1 @@
-
+"""Thin classes: unpack, heartbeat, call one service, map failure."""

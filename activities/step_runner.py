@@ -1,0 +1,96 @@
+"""Runs one step of a run inside an activity: alive, stoppable within a second, its failures counted and mapped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import structlog
+from temporalio import activity
+
+from activities import failure_mapping
+from schemas.errors import EngineDown, PermanentFailure
+from schemas.settings import WorkSettings
+from schemas.workflow_contracts import StepResult, WorkflowInput
+from services.events.cancel_watch import CancelWatch
+from services.stores import runs_store
+from services.stores.database import Database
+
+HEARTBEAT_EVERY_S = 0.5
+_log = structlog.get_logger(__name__)
+
+Work = Callable[[], Awaitable[dict[str, int] | None]]
+Failpoint = Callable[[str], None]
+
+
+class StepRunner:
+    """Wraps the work of every activity. `failpoint` is a no-op unless a test's environment asks for a kill."""
+
+    def __init__(self, database: Database, cancels: CancelWatch, settings: WorkSettings, failpoint: Failpoint) -> None:
+        self._database = database
+        self._cancels = cancels
+        self._settings = settings
+        self.failpoint = failpoint
+
+    async def run(self, step: str, input: WorkflowInput, work: Work, *, cancellable: bool = True) -> StepResult:
+        """Gives a StepResult, or raises the ApplicationError that failure_mapping decides on."""
+        structlog.contextvars.bind_contextvars(run=input.run_id, tenant=input.tenant, step=step)
+        try:
+            if cancellable and await self._cancel_requested(input):
+                return StepResult(status="cancelled")
+            self.failpoint(f"{step}.before")
+            counts = await self._watched(input, work, cancellable)
+            self.failpoint(f"{step}.after")
+        except asyncio.CancelledError:
+            if activity.is_cancelled():  # Temporal or a shutdown asked, not the run's own cancel
+                raise
+            return StepResult(status="cancelled")
+        except Exception as error:
+            return await self._failed(step, input, error)
+        return StepResult(counts=counts or {})
+
+    async def _watched(self, input: WorkflowInput, work: Work, cancellable: bool) -> dict[str, int] | None:
+        beating = asyncio.create_task(_beat())
+        task = asyncio.ensure_future(work())
+        try:
+            if not cancellable:
+                return await task
+            with self._cancels.watching(input.run_id, task):
+                return await task
+        finally:
+            beating.cancel()
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await task
+
+    async def _cancel_requested(self, input: WorkflowInput) -> bool:
+        async with self._database.begin(input.tenant) as transaction:
+            row = await runs_store.get(transaction, input.run_id)
+        return row is not None and row["cancel_requested_at"] is not None
+
+    async def _failed(self, step: str, input: WorkflowInput, error: Exception) -> StepResult:
+        quiet = failure_mapping.quiet_end(error)
+        if quiet is not None:
+            return quiet
+        if isinstance(error, PermanentFailure):
+            raise failure_mapping.of_permanent(error) from error
+        transient = failure_mapping.as_transient(error)
+        if transient.code == "internal":
+            _log.exception("step_failed", step=step)
+        try:
+            async with self._database.begin(input.tenant) as transaction:
+                failures = await runs_store.count_failure(transaction, input.run_id, step)
+        except EngineDown as down:
+            return StepResult(status="engine_down", engine=down.engine, detail=down.detail)
+        if failures >= self._settings.transient_tries:
+            detail = f"{transient.detail} (tried {failures} times, PERDURE_WORK__TRANSIENT_TRIES)"
+            raise failure_mapping.permanent(transient.code, detail, retryable=True) from error
+        raise failure_mapping.retry(transient, failures) from error
+
+
+async def _beat() -> None:
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(HEARTBEAT_EVERY_S)

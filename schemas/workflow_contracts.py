@@ -1,0 +1,139 @@
+"""The typed contract of each workflow: what the API and the relay know of it without importing it.
+
+`tests/architecture/test_workflow_contracts.py` proves that each contract equals its workflow's real signature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from schemas.runs import RunEnd
+
+INGEST_QUEUE = "ingest"
+INTERACTIVE_QUEUE = "interactive"
+
+CANCEL_SIGNAL = "cancel"
+WAKE_SIGNAL = "wake"
+
+
+class WorkflowInput(BaseModel):
+    """What every workflow gets: whose work it is and which run it serves. Never what the actor may do."""
+
+    tenant: str
+    run_id: str
+    traceparent: str | None = None
+
+
+class WorkflowEnd(BaseModel):
+    """What every workflow returns: how its run ended."""
+
+    state: str
+    detail: str | None = None
+
+
+class IngestInput(WorkflowInput):
+    document_id: str
+    version: int
+    from_stage: str | None = None
+
+
+class RemoveDocumentInput(WorkflowInput):
+    document_id: str
+
+
+class RemoveSpaceInput(WorkflowInput):
+    space_id: str
+    removed: int = 0
+
+
+class RefreshAccessInput(WorkflowInput):
+    """Coalesces: whatever the readers are when it runs is what it writes."""
+
+    document_id: str = ""
+    space_id: str = ""
+
+
+class AnswerInput(WorkflowInput):
+    answer_id: str
+
+
+class FinishIngestInput(IngestInput):
+    """How the ingest ended, for the activity that writes it down."""
+
+    end: RunEnd
+    superseded: bool = False
+
+
+class FinishInput(WorkflowInput):
+    end: RunEnd
+
+
+class FinishAnswerInput(AnswerInput):
+    end: RunEnd
+
+
+class WaitingInput(WorkflowInput):
+    """A wait that people see: for which engine, and until when at most (RFC 3339)."""
+
+    waiting_for: str
+    until: str | None = None
+
+
+class CancelRequest(BaseModel):
+    """The signal's argument. The fact itself is a column of the run; this only wakes the workflow."""
+
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class WorkflowContract:
+    """Name, shapes, queue and messages of one workflow type."""
+
+    name: str
+    input: type[WorkflowInput]
+    queue: str
+    kind: str
+    result: type[WorkflowEnd] = WorkflowEnd
+    signals: tuple[str, ...] = (CANCEL_SIGNAL, WAKE_SIGNAL)
+    priority: int = 3
+
+
+INGEST_DOCUMENT = WorkflowContract("IngestDocument", IngestInput, INGEST_QUEUE, "ingest", priority=4)
+REMOVE_DOCUMENT = WorkflowContract("RemoveDocument", RemoveDocumentInput, INGEST_QUEUE, "remove", priority=2)
+REMOVE_SPACE = WorkflowContract("RemoveSpace", RemoveSpaceInput, INGEST_QUEUE, "remove", priority=3)
+REFRESH_ACCESS = WorkflowContract("RefreshAccess", RefreshAccessInput, INGEST_QUEUE, "access", priority=2)
+ANSWER_QUESTION = WorkflowContract("AnswerQuestion", AnswerInput, INTERACTIVE_QUEUE, "answer", priority=1)
+
+CONTRACTS: dict[str, WorkflowContract] = {
+    contract.name: contract
+    for contract in (INGEST_DOCUMENT, REMOVE_DOCUMENT, REMOVE_SPACE, REFRESH_ACCESS, ANSWER_QUESTION)
+}
+
+
+class SearchAttributeNames(BaseModel):
+    """Keyword attributes that every workflow carries; checked against the namespace at start."""
+
+    tenant: str = "PerdureTenant"
+    kind: str = "PerdureKind"
+    actor: str = "PerdureActor"
+    space: str = "PerdureSpace"
+    state: str = "PerdureState"
+    waiting_for: str = "PerdureWaitingFor"
+
+    def all(self) -> list[str]:
+        return list(self.model_dump().values())
+
+
+SEARCH_ATTRIBUTES = SearchAttributeNames()
+
+
+class StepResult(BaseModel):
+    """What an activity tells its workflow. `engine` names the engine to wait for when `status` is `engine_down`."""
+
+    status: str = "done"
+    code: str | None = None
+    detail: str | None = None
+    engine: str | None = None
+    counts: dict[str, int] = Field(default_factory=dict)

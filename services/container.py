@@ -1,0 +1,90 @@
+"""What each kind of process may build: one frozen dataclass per role, filled by `infra/wiring.py` alone.
+
+`Stream` opens no index, so any number of such processes may serve one Postgres. `Serving` is the whole API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from schemas.access import Actor
+from schemas.answers import AnswerRequest, AnswerStarted, AnswerView
+from schemas.documents import Receipt, Upload
+from schemas.search import SearchRequest, SearchResult
+from schemas.settings import Settings
+from services.access.identity import Identity
+from services.events.run_event_hub import RunEventHub
+from services.stores.database import Database
+
+
+class ReceptionPort(Protocol):
+    """Takes documents in and lets them go; checks rights itself (`services/ingestion/reception.py`)."""
+
+    async def receive(self, actor: Actor, uploads: list[Upload]) -> list[Receipt]: ...
+    async def retry(self, actor: Actor, document_id: str) -> str: ...
+    async def cancel(self, actor: Actor, document_id: str) -> str: ...
+    async def remove(self, actor: Actor, document_id: str) -> str: ...
+    async def remove_space(self, actor: Actor, space_id: str) -> str: ...
+    async def set_readers(self, actor: Actor, document_id: str, readers: list[str]) -> None: ...
+    async def set_tags(self, actor: Actor, document_id: str, tags: list[str]) -> None: ...
+
+
+class SearchPort(Protocol):
+    """Finds passages (`services/retrieval/search.py`)."""
+
+    async def search(self, actor: Actor, request: SearchRequest) -> SearchResult: ...
+
+
+class AskingPort(Protocol):
+    """Starts and shows answers (`services/answers/asking.py`)."""
+
+    async def start(self, actor: Actor, request: AnswerRequest) -> AnswerStarted: ...
+    async def view(self, actor: Actor, answer_id: str) -> AnswerView: ...
+
+
+class BlobPort(Protocol):
+    """Bytes by key (`services/stores/blob_store.py`)."""
+
+    async def put(self, key: str, data: bytes) -> None: ...
+    async def put_stream(
+        self, key: str, pieces: AsyncIterator[bytes], max_bytes: int | None = None
+    ) -> tuple[int, str]: ...
+    def stream(self, key: str) -> AsyncIterator[bytes]: ...
+    async def delete(self, key: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class EngineProbe:
+    """Asks one engine whether it answers.
+
+    `check` gives one sentence on how it is, or raises EngineDown. Without a `needed` engine the process is not ready.
+    `remedy` says what an operator can do when it is away.
+    """
+
+    name: str
+    check: Callable[[], Awaitable[str]]
+    remedy: str
+    needed: bool = False
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Runs, events and identity: what needs no index."""
+
+    settings: Settings
+    database: Database
+    hub: RunEventHub
+    identity: Identity
+    probes: Sequence[EngineProbe]
+
+
+@dataclass(frozen=True)
+class Serving(Stream):
+    """The whole API."""
+
+    blobs: BlobPort
+    reception: ReceptionPort
+    search: SearchPort
+    asking: AskingPort

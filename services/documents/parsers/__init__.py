@@ -1,0 +1,1 @@
+"""One parser per format: `parse(source: ParseSource) -> ParsedDocument`."""

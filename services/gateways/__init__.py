@@ -1,0 +1,1 @@
+"""One outside API per file."""

@@ -1,0 +1,1 @@
+"""From bytes to something people can find, cite and trust."""

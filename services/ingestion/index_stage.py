@@ -1,0 +1,106 @@
+"""Stage index: every chunk of this version stands in both indexes, visible to the next search."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from sqlalchemy import RowMapping
+
+from schemas.access import index_readers
+from schemas.index_records import IndexedChunk
+from services.gateways.embedding_model import EmbeddingModel
+from services.ingestion.version_work import VersionWork, enter_stage
+from services.retrieval.index_tokens import chunk_tokens
+from services.stores import chunks_store, documents_store, embeddings_store
+from services.stores.database import Database, Transaction
+from services.stores.keyword_index import KeywordIndex
+from services.stores.vector_index import VectorIndex
+
+POINTS_PER_WRITE = 256
+
+
+class IndexStage:
+    """Writes only what an index lacks, so running again after a kill writes the rest."""
+
+    def __init__(self, database: Database, model: EmbeddingModel, vectors: VectorIndex, keywords: KeywordIndex) -> None:
+        self._database = database
+        self._model = model
+        self._vectors = vectors
+        self._keywords = keywords
+
+    async def run(self, work: VersionWork) -> dict[str, int]:
+        """Counts: chunks (of the version), added (to either index)."""
+        async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
+            await enter_stage(transaction, work, "indexing")
+        async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
+            # the shared lock is held over the writes: a sweep or a removal waits, then sees what was written
+            chunks, added = await self.fill(transaction, work.tenant, work.document_id, work.version)
+        return {"chunks": chunks, "added": added}
+
+    async def fill(self, transaction: Transaction, tenant: str, document_id: str, version: int) -> tuple[int, int]:
+        """Makes both indexes hold the version's chunks; the caller holds the document's lock. Gives (chunks, added)."""
+        document = await documents_store.require_alive(transaction, document_id)
+        version_row = await documents_store.version(transaction, document_id, version)
+        rows = await chunks_store.of_version(transaction, document_id, version)
+        in_vectors = await self._vectors.document_ids(tenant, document_id)
+        in_keywords = await self._keywords.document_ids(tenant, document_id)
+        added = 0
+        for start in range(0, len(rows), POINTS_PER_WRITE):
+            part = [
+                row
+                for row in rows[start : start + POINTS_PER_WRITE]
+                if row["chunk_id"] not in in_vectors or row["chunk_id"] not in in_keywords
+            ]
+            if part:
+                await self._write(transaction, tenant, document, version_row, part)
+                added += len(part)
+        return len(rows), added
+
+    async def _write(
+        self,
+        transaction: Transaction,
+        tenant: str,
+        document: RowMapping,
+        version: RowMapping | None,
+        rows: Sequence[RowMapping],
+    ) -> None:
+        vectors = await embeddings_store.of_chunks(transaction, self._model.name, [row["chunk_id"] for row in rows])
+        points = await asyncio.to_thread(self._points, tenant, document, version, rows, vectors)
+        await asyncio.gather(
+            self._vectors.upsert([point for point in points if point.vector]), self._keywords.upsert(points)
+        )
+
+    def _points(
+        self,
+        tenant: str,
+        document: RowMapping,
+        version: RowMapping | None,
+        rows: Sequence[RowMapping],
+        vectors: dict[str, bytes],
+    ) -> list[IndexedChunk]:
+        readers = index_readers(document["space_id"], document["owner"], document["readers"] or [])
+        updated = document["updated_at"]
+        points = []
+        for row in rows:
+            tokens = chunk_tokens(document["title"] or "", row["heading_path"], row["context"] or "", row["text"])
+            points.append(
+                IndexedChunk(
+                    id=row["chunk_id"],
+                    tenant=tenant,
+                    space=document["space_id"],
+                    document=document["id"],
+                    access_version=document["access_version"],
+                    readers=readers,
+                    media_type=(version["media_type"] if version is not None else None) or "",
+                    source=document["source"] or "",
+                    tags=document["tags"] or [],
+                    updated_at=int(updated.timestamp()) if updated is not None else 0,
+                    model=self._model.name,
+                    vector=vectors.get(row["chunk_id"], b""),
+                    title_tokens=tokens.title,
+                    body_tokens=tokens.body,
+                    exact_tokens=tokens.exact,
+                )
+            )
+        return points

@@ -1,0 +1,115 @@
+"""Stage parse: the stored bytes become canonical text and blocks, in the blob store; members become documents."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from sqlalchemy import RowMapping
+
+from schemas.access import Actor
+from schemas.documents import Upload
+from schemas.errors import PermanentFailure
+from schemas.parsed_documents import CanonicalDocument, ParsedDocument
+from services.documents.canonical_text import canonicalise
+from services.documents.parser_pool import ParserPool
+from services.ingestion.version_work import VersionWork, enter_stage
+from services.stores import documents_store
+from services.stores.blob_store import BlobStore
+from services.stores.database import Database
+
+ReceiveMembers = Callable[[Actor, RowMapping, VersionWork, list[Upload]], Awaitable[None]]
+
+
+class ParseStage:
+    """Needs the parser pool and both stores of truth; `receive_members` takes what a container held."""
+
+    def __init__(self, database: Database, blobs: BlobStore, pool: ParserPool, receive_members: ReceiveMembers) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._pool = pool
+        self._receive_members = receive_members
+
+    async def run(self, work: VersionWork) -> dict[str, int]:
+        """Counts: blocks, characters, pages, members. PermanentFailure tells why a file gives no text."""
+        async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
+            document = await documents_store.require_alive(transaction, work.document_id)
+            version = await documents_store.version(transaction, work.document_id, work.version)
+            await enter_stage(transaction, work, "parsing")
+        if version is None or version["blob_key"] is None:
+            raise PermanentFailure("corrupt", "The uploaded bytes of this version are not there any more")
+        with tempfile.TemporaryDirectory(prefix="perdure-parse-") as folder:
+            parsed = await self._parse(work, document, version, Path(folder))
+            canonical = canonicalise(parsed)
+            if not canonical.text.strip() and not parsed.members:
+                raise PermanentFailure("no_text", "The file holds no text that can be read")
+            await self._store(work, document, parsed, canonical)
+            await self._receive(work, document, version, parsed)
+        pages = parsed.coverage.pages
+        counts = {"blocks": len(parsed.blocks), "characters": len(canonical.text), "pages": pages}
+        return {**counts, "members": len(parsed.members)}
+
+    async def _parse(
+        self, work: VersionWork, document: RowMapping, version: RowMapping, folder: Path
+    ) -> ParsedDocument:
+        source = folder / "source"
+        scratch = folder / "members"
+        scratch.mkdir()
+        await self._blobs.get_to_file(version["blob_key"], source)
+        name = (document["external_id"] or "").rsplit("/", 1)[-1]
+        depth = await self._depth(work, document)
+        return await self._pool.parse(source, name, version["media_type"], scratch, depth)
+
+    async def _depth(self, work: VersionWork, document: RowMapping) -> int:
+        depth, parent = 0, document["parent_id"]
+        async with self._database.begin(work.tenant) as transaction:
+            while parent is not None:
+                depth += 1
+                row = await documents_store.get(transaction, parent)
+                parent = row["parent_id"] if row is not None else None
+        return depth
+
+    async def _store(
+        self, work: VersionWork, document: RowMapping, parsed: ParsedDocument, canonical: CanonicalDocument
+    ) -> None:
+        """Blobs first, then the row that names them (invariant 1)."""
+        text_key = f"{work.blob_prefix}/text"
+        await self._blobs.put(text_key, canonical.text.encode())
+        await self._blobs.put(f"{work.blob_prefix}/canonical.json", canonical.model_dump_json().encode())
+        data = {
+            "version": work.version,
+            "text_key": text_key,
+            "media_type": parsed.media_type,
+            "parser": parsed.parser,
+            "warnings": [warning.model_dump() for warning in parsed.warnings],
+            "coverage": parsed.coverage.model_dump(),
+        }
+        if document["title"] is None and canonical.title:
+            data["title"] = canonical.title[:1_024]
+        async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
+            await documents_store.append(transaction, work.document_id, "document.parsed", data, run_id=work.run_id)
+
+    async def _receive(
+        self, work: VersionWork, document: RowMapping, version: RowMapping, parsed: ParsedDocument
+    ) -> None:
+        uploads = []
+        for number, member in enumerate(parsed.members):
+            key = f"{work.blob_prefix}/members/{number}"
+            size, sha256 = await self._blobs.put_file(key, Path(member.file))
+            uploads.append(
+                Upload(
+                    space_id=document["space_id"],
+                    external_id=f"{document['external_id']}/{member.path}",
+                    source=document["source"],
+                    parent_id=work.document_id,
+                    blob_key=key,
+                    sha256=sha256,
+                    bytes=size,
+                    media_type=member.media_type,
+                    readers=document["readers"],
+                    tags=document["tags"],
+                )
+            )
+        actor = Actor(tenant=work.tenant, user=document["owner"] or "")
+        await self._receive_members(actor, document, work, uploads)

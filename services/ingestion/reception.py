@@ -1,0 +1,352 @@
+"""The door: what callers send becomes documents, versions and runs, each in one transaction with its events."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from sqlalchemy import RowMapping, select
+
+from schemas.access import SPACE_READERS, Actor
+from schemas.documents import Outcome, Receipt, Upload
+from schemas.domain_events import EventDraft
+from schemas.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from schemas.identifiers import new_id, run_stream, space_stream
+from schemas.settings import LimitSettings
+from schemas.workflow_contracts import INGEST_DOCUMENT, REFRESH_ACCESS, REMOVE_DOCUMENT, REMOVE_SPACE
+from services.ingestion import duplicates
+from services.stores import documents_store, event_log, runs_store, spaces_store
+from services.stores.database import Database, Transaction
+from services.stores.readable import readable, spaces_with_role
+from services.stores.tables.documents import documents
+
+DeliverHead = Callable[[str, str], Awaitable[None]]
+"""Hands the head row of a stream to Temporal right after the commit; the relay does it when this fails."""
+
+CurrentTrace = Callable[[], str | None]
+
+
+class Reception:
+    """Accepts uploads and the verbs on documents. Every method checks rights by SQL of this moment."""
+
+    def __init__(
+        self, database: Database, deliver_head: DeliverHead, limits: LimitSettings, trace: CurrentTrace
+    ) -> None:
+        self._database = database
+        self._deliver_head = deliver_head
+        self._limits = limits
+        self._trace = trace
+
+    async def receive(self, actor: Actor, uploads: list[Upload]) -> list[Receipt]:
+        """One receipt per upload. Raises NotFound, Forbidden or Conflict("name_taken") before anything is written for it."""
+        receipts = []
+        for upload in uploads:
+            async with self._database.begin(actor.tenant) as transaction:
+                await spaces_store.resolve(transaction, actor, upload.space_id, "contributor")
+                receipt = await self.take(transaction, actor, upload)
+            await self._start(receipt.run_id)
+            receipts.append(receipt)
+        return receipts
+
+    async def take(self, transaction: Transaction, actor: Actor, upload: Upload) -> Receipt:
+        """Within the caller's transaction: a new document, a new version, or nothing new. The name is locked first."""
+        self._check(upload)
+        await transaction.lock(f"name:{upload.space_id}:{upload.source}:{upload.external_id}")
+        if not await documents_store.space_is_living(transaction, upload.space_id):
+            raise NotFound(f"There is no space '{upload.space_id}' that this key can see.", space=upload.space_id)
+        existing = await documents_store.by_identity(transaction, upload.space_id, upload.source, upload.external_id)
+        if existing is None:
+            return await self._write_version(transaction, actor, upload, new_id(), 1, "created")
+        if not await self._may_read(transaction, actor, existing["id"]):
+            raise Conflict("A document of this name is there already.", type="name_taken")
+        newest = await documents_store.version(transaction, existing["id"], existing["newest_version"])
+        if newest is not None and _same_bytes(newest, upload):
+            await self._apply_metadata(transaction, actor, existing, upload)
+            return _receipt(existing, upload, None, "unchanged")
+        number = existing["newest_version"] + 1
+        receipt = await self._write_version(transaction, actor, upload, existing["id"], number, "updated", existing)
+        await self._apply_metadata(transaction, actor, existing, upload)
+        return receipt
+
+    def _check(self, upload: Upload) -> None:
+        if not upload.external_id or len(upload.external_id) > self._limits.name_chars:
+            limit = f"PERDURE_LIMITS__NAME_CHARS={self._limits.name_chars}"
+            raise InvalidRequest(f"external_id must have 1 to {self._limits.name_chars} characters ({limit}).")
+        if len(upload.tags or []) > self._limits.tags:
+            raise InvalidRequest(f"At most {self._limits.tags} tags (PERDURE_LIMITS__TAGS).")
+        check_readers(upload.readers)
+
+    async def _may_read(self, transaction: Transaction, actor: Actor, document_id: str) -> bool:
+        statement = select(documents.c.id).where(documents.c.id == document_id, readable(actor))
+        return await transaction.scalar(statement) is not None
+
+    async def _write_version(
+        self,
+        transaction: Transaction,
+        actor: Actor,
+        upload: Upload,
+        document_id: str,
+        number: int,
+        outcome: Outcome,
+        existing: RowMapping | None = None,
+    ) -> Receipt:
+        run_id = new_id()
+        data: dict[str, Any] = {
+            "version": number,
+            "newest_version": number,
+            "state": "received",
+            "stage": "received",
+            "run_id": run_id,
+            "sha256": upload.sha256,
+            "bytes": upload.bytes,
+            "blob_key": upload.blob_key,
+            "media_type": upload.media_type,
+            "url": upload.url,
+        }
+        if existing is None:
+            data |= {
+                "space_id": upload.space_id,
+                "source": upload.source,
+                "external_id": upload.external_id,
+                "title": upload.title,
+                "owner": actor.user,
+                "readers": upload.readers if upload.readers is not None else [SPACE_READERS],
+                "tags": upload.tags or [],
+                "parent_id": upload.parent_id,
+            }
+        elif upload.title is not None:
+            data["title"] = upload.title
+        trace = self._trace()
+        await runs_store.create(
+            transaction,
+            INGEST_DOCUMENT,
+            run_id=run_id,
+            workflow_id=f"ingest:{actor.tenant}:{document_id}:{number}",
+            actor=actor,
+            input_ref={"document_id": document_id, "version": number},
+            subject=document_id,
+            space_id=upload.space_id,
+            traceparent=trace,
+        )
+        await documents_store.append(
+            transaction, document_id, "document.received", data, actor=actor.user, run_id=run_id, traceparent=trace
+        )
+        duplicate = await duplicates.readable_twin(transaction, actor, upload.sha256, document_id)
+        shown: Outcome = "accepted" if upload.url is not None else outcome
+        return Receipt(
+            document_id=document_id,
+            external_id=upload.external_id,
+            run_id=run_id,
+            state="received",
+            version=number,
+            outcome=shown,
+            duplicate_of=duplicate,
+        )
+
+    async def _apply_metadata(
+        self, transaction: Transaction, actor: Actor, existing: RowMapping, upload: Upload
+    ) -> None:
+        """Readers, tags and title that came along with bytes we have already."""
+        if upload.readers is not None and sorted(upload.readers) != sorted(existing["readers"] or []):
+            await self._change_readers(transaction, actor, existing, upload.readers)
+        if upload.tags is not None and upload.tags != existing["tags"]:
+            await self._change(transaction, actor, existing["id"], "document.tags_changed", {"tags": upload.tags})
+        if upload.title is not None and upload.title != existing["title"]:
+            title = {"title": upload.title}
+            await self._change(transaction, actor, existing["id"], "document.tags_changed", title)
+
+    async def _change(
+        self, transaction: Transaction, actor: Actor, document_id: str, type: str, data: dict[str, Any]
+    ) -> None:
+        await documents_store.append(transaction, document_id, type, data, actor=actor.user)
+
+    async def retry(self, actor: Actor, document_id: str) -> str:
+        """A new run of the newest version from the stage that failed. 409 when that version is not failed or cancelled."""
+        async with self._database.begin(actor.tenant) as transaction:
+            document = await self._writable(transaction, actor, document_id)
+            version = await documents_store.version(transaction, document_id, document["newest_version"])
+            if version is None or version["state"] not in ("failed", "cancelled"):
+                raise Conflict("Only a failed or cancelled document can be tried again.", state=document["state"])
+            run_id, number = new_id(), int(version["number"])
+            stage = (version["error"] or {}).get("stage")
+            await runs_store.create(
+                transaction,
+                INGEST_DOCUMENT,
+                run_id=run_id,
+                workflow_id=f"ingest:{actor.tenant}:{document_id}:{number}",
+                actor=actor,
+                input_ref={"document_id": document_id, "version": number, "from_stage": stage},
+                subject=document_id,
+                space_id=document["space_id"],
+                traceparent=self._trace(),
+            )
+            again = {"version": number, "state": "received", "stage": "received", "error": None, "run_id": run_id}
+            await documents_store.append(
+                transaction, document_id, "document.retried", again, actor=actor.user, run_id=run_id
+            )
+        await self._start(run_id)
+        return run_id
+
+    async def cancel(self, actor: Actor, document_id: str) -> str:
+        """Asks every open ingest of the document to stop; gives the newest one's run. 409 when none is open."""
+        async with self._database.begin(actor.tenant) as transaction:
+            await self._writable(transaction, actor, document_id)
+            runs = await runs_store.open_runs_of(transaction, document_id, "ingest")
+            if not runs:
+                raise Conflict("No work is under way for this document.", type="nothing_to_cancel")
+            for run_id in runs:
+                await runs_store.request_cancel(transaction, run_id, actor.user)
+        await self.start_all(runs)
+        return runs[-1]
+
+    async def remove(self, actor: Actor, document_id: str) -> str:
+        """Tombstones the document and its members, cancels their ingests and queues the removal: one transaction."""
+        async with self._database.begin(actor.tenant) as transaction:
+            document = await self._writable(transaction, actor, document_id)
+            started = await self.bury(transaction, actor, document)
+        await self.start_all(started)
+        return started[0]
+
+    async def bury(self, transaction: Transaction, actor: Actor, document: RowMapping) -> list[str]:
+        """Tombstone, cancels and RemoveDocument for a document and all below it; the first run id is the document's own.
+
+        Runs are locked before documents, as everywhere. An ingest that slips in between finds the tombstone.
+        """
+        rows = [document]
+        for row in rows:
+            rows += await documents_store.children(transaction, row["id"])
+        cancelled = [run for row in rows for run in await runs_store.open_runs_of(transaction, row["id"], "ingest")]
+        for run_id in cancelled:
+            await runs_store.request_cancel(transaction, run_id, actor.user)
+        removals = [await self._queue_removal(transaction, actor, row) for row in rows]
+        for row, run_id in zip(rows, removals, strict=True):
+            await documents_store.get(transaction, row["id"], for_update=True)
+            data = {"state": "removing", "tombstoned_at": transaction.now.isoformat()}
+            await documents_store.append(
+                transaction, row["id"], "document.removing", data, actor=actor.user, run_id=run_id
+            )
+        await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
+        return [*removals, *cancelled]
+
+    async def _queue_removal(self, transaction: Transaction, actor: Actor, row: RowMapping) -> str:
+        run_id = new_id()
+        await runs_store.create(
+            transaction,
+            REMOVE_DOCUMENT,
+            run_id=run_id,
+            workflow_id=f"remove:{actor.tenant}:{row['id']}",
+            actor=actor,
+            input_ref={"document_id": row["id"]},
+            subject=row["id"],
+            space_id=row["space_id"],
+            traceparent=self._trace(),
+        )
+        return run_id
+
+    async def remove_space(self, actor: Actor, space_id: str) -> str:
+        async with self._database.begin(actor.tenant) as transaction:
+            space = await spaces_store.resolve(transaction, actor, space_id, "manager")
+            run_id = new_id()
+            await spaces_store.tombstone(transaction, space["id"])
+            await runs_store.create(
+                transaction,
+                REMOVE_SPACE,
+                run_id=run_id,
+                workflow_id=f"remove-space:{actor.tenant}:{space['id']}",
+                actor=actor,
+                input_ref={"space_id": space["id"]},
+                subject=space["id"],
+                space_id=space["id"],
+                traceparent=self._trace(),
+            )
+            draft = EventDraft(stream=space_stream(space["id"]), type="space.removed", cause=run_id)
+            await event_log.append(transaction, draft, actor=actor.user, correlation=run_id)
+            await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
+        await self._start(run_id)
+        return run_id
+
+    async def set_readers(self, actor: Actor, document_id: str, readers: list[str]) -> None:
+        """Holds at once by invariant 1; RefreshAccess then rewrites the indexes' payloads."""
+        check_readers(readers)
+        async with self._database.begin(actor.tenant) as transaction:
+            document = await self._writable(transaction, actor, document_id, managing=True)
+            run_id = await self._change_readers(transaction, actor, document, readers)
+        await self._start(run_id)
+
+    async def _change_readers(
+        self, transaction: Transaction, actor: Actor, document: RowMapping, readers: list[str]
+    ) -> str:
+        run_id = new_id()
+        await runs_store.create(
+            transaction,
+            REFRESH_ACCESS,
+            run_id=run_id,
+            workflow_id=f"access:{actor.tenant}:{document['id']}",
+            actor=actor,
+            input_ref={"document_id": document["id"]},
+            subject=document["id"],
+            space_id=document["space_id"],
+            traceparent=self._trace(),
+        )
+        data = {"readers": readers, "access_version": document["access_version"] + 1}
+        await self._change(transaction, actor, document["id"], "document.readers_changed", data)
+        await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
+        return run_id
+
+    async def set_tags(self, actor: Actor, document_id: str, tags: list[str]) -> None:
+        if len(tags) > self._limits.tags:
+            raise InvalidRequest(f"At most {self._limits.tags} tags (PERDURE_LIMITS__TAGS).")
+        async with self._database.begin(actor.tenant) as transaction:
+            document = await self._writable(transaction, actor, document_id)
+            await self._change_tags(transaction, actor, document, tags)
+
+    async def _change_tags(self, transaction: Transaction, actor: Actor, document: RowMapping, tags: list[str]) -> None:
+        await self._change(transaction, actor, document["id"], "document.tags_changed", {"tags": tags})
+
+    async def _writable(
+        self, transaction: Transaction, actor: Actor, document_id: str, *, managing: bool = False
+    ) -> RowMapping:
+        """The document. 404 when it may not be read, 403 when it may be read but not changed."""
+        statement = select(documents).where(documents.c.id == document_id, readable(actor))
+        row = await transaction.one_or_none(statement)
+        if row is None:
+            raise NotFound("There is no such document that this key can see.", document=document_id)
+        least = "manager" if managing and row["owner"] != actor.user else "contributor"
+        allowed = select(documents.c.id).where(
+            documents.c.id == document_id, documents.c.space_id.in_(spaces_with_role(actor, least))
+        )
+        if await transaction.scalar(allowed) is None:
+            raise Forbidden(f"This needs the role '{least}' on the document's space.", needs=least)
+        return row
+
+    async def start_all(self, run_ids: list[str]) -> None:
+        for run_id in run_ids:
+            await self._start(run_id)
+
+    async def _start(self, run_id: str | None) -> None:
+        if run_id is not None:
+            await self._deliver_head(runs_store.TEMPORAL, run_stream(run_id))
+
+
+def check_readers(readers: list[str] | None) -> None:
+    for reader in readers or []:
+        kind, _, key = reader.partition(":")
+        if reader != SPACE_READERS and not (kind in ("user", "group") and key):
+            raise InvalidRequest(f"'{reader}' is no reader: use 'space', 'user:<id>' or 'group:<id>'.", reader=reader)
+
+
+def _same_bytes(newest: RowMapping, upload: Upload) -> bool:
+    if newest["state"] in ("failed", "cancelled") or upload.sha256 is None:
+        return False
+    return bool(newest["sha256"] == upload.sha256)
+
+
+def _receipt(existing: RowMapping, upload: Upload, run_id: str | None, outcome: Outcome) -> Receipt:
+    return Receipt(
+        document_id=existing["id"],
+        external_id=upload.external_id,
+        run_id=run_id,
+        state=existing["state"],
+        version=existing["newest_version"],
+        outcome=outcome,
+    )

@@ -1,0 +1,52 @@
+"""Near-duplicates: texts whose 5-word shingles (5 characters in scripts without spaces) overlap by Jaccard >= 0.85.
+
+Broder, "On the resemblance and containment of documents" (1997). Texts that differ in a number or an identifier are
+never taken for the same: last year's price list is not this year's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import regex
+
+from services.retrieval import tokenising
+from services.retrieval.text_folding import fold
+
+SHINGLE = 5
+_DIGITS = regex.compile(r"\d+(?:[.,]\d+)*")
+
+
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """Words shingle by word; a stretch without spaces counts each character as one."""
+    units: list[str] = []
+    for run in tokenising.runs(fold(text)):
+        units.extend(run if tokenising.is_unspaced(run) else (run,))
+    if len(units) <= SHINGLE:
+        return frozenset({tuple(units)}) if units else frozenset()
+    return frozenset(tuple(units[i : i + SHINGLE]) for i in range(len(units) - SHINGLE + 1))
+
+
+def jaccard(left: frozenset[tuple[str, ...]], right: frozenset[tuple[str, ...]]) -> float:
+    if not left or not right:
+        return 0.0
+    both = len(left & right)
+    return both / (len(left) + len(right) - both)
+
+
+def group_near_duplicates(texts: Sequence[str], threshold: float = 0.85) -> list[list[int]]:
+    """Groups of positions, each led by its earliest member; the leaders are in order.
+
+    Compared with leaders only, so a chain of small changes cannot join texts that differ.
+    """
+    prints = [(shingles(text), frozenset(_DIGITS.findall(fold(text)))) for text in texts]
+    groups: list[list[int]] = []
+    for position, (own, numbers) in enumerate(prints):
+        for group in groups:
+            leader, leader_numbers = prints[group[0]]
+            if numbers == leader_numbers and jaccard(own, leader) >= threshold:
+                group.append(position)
+                break
+        else:
+            groups.append([position])
+    return groups

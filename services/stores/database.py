@@ -1,0 +1,148 @@
+"""The only place that opens Postgres transactions. Each is bound to one tenant by row-level security (invariant 12).
+
+A transaction sets `perdure.tenant` and steps down to the role `perdure_app`, whose policies show and accept rows of that
+tenant alone: a forgotten WHERE clause can then not leak. Work that serves all tenants (the relay, the reconciler,
+rebuilds) says so by `every_tenant(reason)`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from sqlalchemy import CursorResult, Executable, RowMapping, text
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from schemas.errors import EngineDown, TransientFailure
+
+EVERY_TENANT = "*"
+APP_ROLE = "perdure_app"
+_BIND = text("SELECT set_config('role', :role, true), set_config('perdure.tenant', :tenant, true)")
+_RETRYABLE = {"40001", "40P01", "55P03", "57014"}  # serialization, deadlock, lock timeout, statement timeout
+
+
+class Transaction:
+    """One transaction of one tenant. `now` is fixed at its beginning, so every row it writes carries one time."""
+
+    def __init__(self, connection: AsyncConnection, tenant: str, now: datetime) -> None:
+        self._connection = connection
+        self.tenant = tenant
+        self.now = now
+
+    async def execute(
+        self, statement: Executable, parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[Any]:
+        return await self._connection.execute(statement, parameters)
+
+    async def all(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[RowMapping]:
+        return (await self.execute(statement, parameters)).mappings().all()
+
+    async def one_or_none(
+        self, statement: Executable, parameters: Mapping[str, Any] | None = None
+    ) -> RowMapping | None:
+        return (await self.execute(statement, parameters)).mappings().one_or_none()
+
+    async def scalar(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Any:
+        return (await self.execute(statement, parameters)).scalar()
+
+    async def notify(self, channel: str, payload: str) -> None:
+        """Wakes listeners after commit; Postgres drops repeats of the same payload within one transaction."""
+        await self.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": channel, "payload": payload})
+
+    async def lock(self, name: str, *, shared: bool = False) -> None:
+        """Takes an advisory lock that ends with this transaction."""
+        function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+        await self.execute(text(f"SELECT {function}(hashtextextended(:name, 0))"), {"name": name})
+
+    async def try_lock(self, name: str) -> bool:
+        statement = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0))")
+        return bool(await self.scalar(statement, {"name": name}))
+
+
+class Database:
+    """A pool of connections to one Postgres. `begin(tenant)` is the blessed way in."""
+
+    def __init__(self, url: str, *, pool_size: int = 20, statement_timeout_s: float = 60) -> None:
+        self.url = url
+        options = (
+            f"-c statement_timeout={int(statement_timeout_s * 1000)} -c lock_timeout={int(statement_timeout_s * 1000)}"
+        )
+        self._engine: AsyncEngine = create_async_engine(
+            url,
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_timeout=30,
+            connect_args={"options": options, "connect_timeout": 5, "prepare_threshold": 3},
+        )
+
+    @asynccontextmanager
+    async def begin(self, tenant: str) -> AsyncIterator[Transaction]:
+        """A transaction that commits when the block ends well and rolls back when it does not."""
+        async with self._transaction(tenant, APP_ROLE) as transaction:
+            yield transaction
+
+    @asynccontextmanager
+    async def every_tenant(self, reason: str) -> AsyncIterator[Transaction]:
+        """A transaction over all tenants; `reason` says why to whoever reads the call."""
+        if not reason:
+            raise ValueError("every_tenant needs a reason")
+        async with self._transaction(EVERY_TENANT, APP_ROLE) as transaction:
+            yield transaction
+
+    @asynccontextmanager
+    async def _transaction(self, tenant: str, role: str) -> AsyncIterator[Transaction]:
+        if not tenant:
+            raise ValueError("a transaction needs a tenant")
+        try:
+            async with self._engine.begin() as connection:
+                await connection.execute(_BIND, {"role": role, "tenant": tenant})
+                yield Transaction(connection, tenant, datetime.now(UTC))
+        except (OperationalError, InterfaceError, DBAPIError) as error:
+            raise self.failure_of(error) from error
+        except (psycopg.OperationalError, TimeoutError) as error:
+            raise EngineDown("postgres", "Postgres does not answer") from error
+
+    @staticmethod
+    def failure_of(error: DBAPIError) -> Exception:
+        """Lost connections are EngineDown, lost races are Transient; a wrong statement stays what it is."""
+        state = getattr(error.orig, "sqlstate", None)
+        if state in _RETRYABLE:
+            return TransientFailure("conflict", "The database was busy with the same rows")
+        shutting_down = state is not None and state.startswith(("57P", "08", "53"))
+        if error.connection_invalidated or shutting_down or (state is None and isinstance(error, OperationalError)):
+            return EngineDown("postgres", "Postgres does not answer")
+        return error
+
+    async def listen(self, channels: Sequence[str]) -> AsyncIterator[tuple[str, str]]:
+        """Yields (channel, payload) of each NOTIFY, over a connection of its own; ends with EngineDown when that is lost."""
+        async with await self._listening_connection(channels) as connection:
+            try:
+                async for notice in connection.notifies():
+                    yield notice.channel, notice.payload
+            except psycopg.OperationalError as error:
+                raise EngineDown("postgres", "The listening connection was lost") from error
+
+    async def _listening_connection(self, channels: Sequence[str]) -> psycopg.AsyncConnection[Any]:
+        url = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        try:
+            connection = await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=5)
+        except psycopg.OperationalError as error:
+            raise EngineDown("postgres", "Postgres does not answer") from error
+        for channel in channels:
+            await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
+        return connection
+
+    async def ping(self, timeout_s: float = 2) -> None:
+        try:
+            async with asyncio.timeout(timeout_s), self._engine.connect() as connection:
+                await connection.execute(text("SELECT 1"))
+        except (DBAPIError, psycopg.OperationalError, TimeoutError) as error:
+            raise EngineDown("postgres", "Postgres does not answer") from error
+
+    async def close(self) -> None:
+        await self._engine.dispose()

@@ -1,0 +1,124 @@
+"""Documents and versions as ingestion writes them; every change is an event."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sqlalchemy import RowMapping, and_, select, update
+
+from schemas.documents import ENDED_STATES
+from schemas.domain_events import EventDraft
+from schemas.errors import PerdureError
+from schemas.identifiers import document_stream
+from services.stores import event_log
+from services.stores.database import Database, Transaction
+from services.stores.tables.documents import document_versions, documents
+from services.stores.tables.identity import spaces
+from services.stores.tables.runs import runs
+
+ACCESS_CHANNEL = "perdure_access"
+
+
+class DocumentGone(PerdureError):
+    """The document has a tombstone: whatever was under way for it has no more to do."""
+
+
+def lock_name(document_id: str) -> str:
+    return f"document:{document_id}"
+
+
+@asynccontextmanager
+async def writing(database: Database, tenant: str, document_id: str) -> AsyncIterator[Transaction]:
+    """A transaction that may write to any store for this document: shared lock held, tombstone looked at (invariant 1)."""
+    async with database.begin(tenant) as transaction:
+        await transaction.lock(lock_name(document_id), shared=True)
+        await require_alive(transaction, document_id)
+        yield transaction
+
+
+async def require_alive(transaction: Transaction, document_id: str) -> RowMapping:
+    row = await get(transaction, document_id)
+    if row is None or row["tombstoned_at"] is not None:
+        raise DocumentGone(document_id)
+    return row
+
+
+async def get(transaction: Transaction, document_id: str, *, for_update: bool = False) -> RowMapping | None:
+    statement = select(documents).where(documents.c.id == document_id)
+    return await transaction.one_or_none(statement.with_for_update() if for_update else statement)
+
+
+async def version(transaction: Transaction, document_id: str, number: int) -> RowMapping | None:
+    of_version = and_(document_versions.c.document_id == document_id, document_versions.c.number == number)
+    return await transaction.one_or_none(select(document_versions).where(of_version))
+
+
+async def by_identity(transaction: Transaction, space_id: str, source: str, external_id: str) -> RowMapping | None:
+    """The living document of this name, locked."""
+    named = and_(
+        documents.c.space_id == space_id,
+        documents.c.source == source,
+        documents.c.external_id == external_id,
+        documents.c.tombstoned_at.is_(None),
+    )
+    return await transaction.one_or_none(select(documents).where(named).with_for_update())
+
+
+async def unfinished_versions(transaction: Transaction, document_id: str) -> list[int]:
+    """Versions whose ingest has not ended: their chunks are kept by every sweep."""
+    open_ones = and_(
+        document_versions.c.document_id == document_id, document_versions.c.state.not_in(sorted(ENDED_STATES))
+    )
+    return [row["number"] for row in await transaction.all(select(document_versions.c.number).where(open_ones))]
+
+
+async def children(transaction: Transaction, document_id: str) -> Sequence[RowMapping]:
+    living = and_(documents.c.parent_id == document_id, documents.c.tombstoned_at.is_(None))
+    return await transaction.all(select(documents).where(living).order_by(documents.c.id))
+
+
+async def living_of_space(transaction: Transaction, space_id: str, limit: int) -> list[str]:
+    """Documents of a space that still have a row worth removing, tombstoned ones included, parents first."""
+    left = and_(documents.c.space_id == space_id, documents.c.removed_at.is_(None))
+    return [
+        row["id"]
+        for row in await transaction.all(select(documents.c.id).where(left).order_by(documents.c.id).limit(limit))
+    ]
+
+
+async def space_is_living(transaction: Transaction, space_id: str) -> bool:
+    statement = select(spaces.c.id).where(spaces.c.id == space_id, spaces.c.tombstoned_at.is_(None))
+    return await transaction.scalar(statement.with_for_update(read=True)) is not None
+
+
+async def append(
+    transaction: Transaction,
+    document_id: str,
+    type: str,
+    data: dict[str, Any],
+    *,
+    actor: str | None = None,
+    run_id: str | None = None,
+    traceparent: str | None = None,
+) -> None:
+    draft = EventDraft(stream=document_stream(document_id), type=type, data=data, cause=run_id)
+    await event_log.append(transaction, draft, actor=actor, correlation=run_id, traceparent=traceparent)
+
+
+async def set_progress(
+    transaction: Transaction, document_id: str, run_id: str, done: int, total: int, unit: str
+) -> None:
+    """How far the stage is: the one column that is no event and that a rebuild need not give again."""
+    progress = {"done": done, "total": total, "unit": unit}
+    await transaction.execute(update(documents).where(documents.c.id == document_id).values(progress=progress))
+    await transaction.execute(update(runs).where(runs.c.id == run_id).values(progressed_at=transaction.now))
+
+
+async def blob_keys(transaction: Transaction, document_id: str) -> set[str]:
+    """Keys that the document's versions name; an upload's own key lies outside the document's folder."""
+    statement = select(document_versions.c.blob_key, document_versions.c.text_key)
+    rows = await transaction.all(statement.where(document_versions.c.document_id == document_id))
+    return {key for row in rows for key in (row["blob_key"], row["text_key"]) if key is not None}
+

@@ -1,0 +1,117 @@
+"""Appends facts: event, read model and outbox row in the one transaction of the caller (invariants 2 and 3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, insert, select, text, update
+
+from schemas.domain_events import EVENT_TYPES, DomainEvent, EventDraft, topic_of
+from services.stores import projections
+from services.stores.database import Transaction
+from services.stores.tables.facts import domain_events, outbox
+
+MAX_EVENT_BYTES = 64_000
+OUTBOX_CHANNEL = "perdure_outbox"
+
+
+async def append(
+    transaction: Transaction,
+    draft: EventDraft,
+    *,
+    actor: str | None = None,
+    correlation: str | None = None,
+    traceparent: str | None = None,
+) -> DomainEvent:
+    """Writes one event, applies it to its read model and queues it for Kafka. Streams are locked in the order callers append."""
+    if draft.type not in EVENT_TYPES:
+        raise ValueError(f"unknown event type {draft.type}")
+    if len(json.dumps(draft.data)) > MAX_EVENT_BYTES:
+        raise ValueError(f"the data of {draft.type} is over {MAX_EVENT_BYTES} bytes: events hold references, not text")
+    await transaction.lock(f"stream:{transaction.tenant}:{draft.stream}")
+    newest = select(func.coalesce(func.max(domain_events.c.stream_version), 0)).where(
+        domain_events.c.stream == draft.stream
+    )
+    version = int(await transaction.scalar(newest)) + 1
+    row = {
+        "stream": draft.stream,
+        "stream_version": version,
+        "type": draft.type,
+        "data": draft.data,
+        "actor": actor,
+        "cause": draft.cause,
+        "correlation": correlation,
+        "traceparent": traceparent,
+        "time": transaction.now,
+    }
+    position = await transaction.scalar(insert(domain_events).values(**row).returning(domain_events.c.position))
+    event = DomainEvent(position=position, tenant=transaction.tenant, **row)
+    await projections.apply(transaction, event)
+    await enqueue(
+        transaction,
+        topic_of(draft.stream),
+        draft.stream,
+        {},
+        position=event.position,
+        stream_version=event.stream_version,
+    )
+    return event
+
+
+async def enqueue(
+    transaction: Transaction,
+    destination: str,
+    stream: str,
+    payload: dict[str, Any],
+    *,
+    position: int | None = None,
+    stream_version: int | None = None,
+) -> int:
+    """Queues what must happen outside after this commit. A Kafka row names its event instead of repeating it."""
+    row = {
+        "destination": destination,
+        "stream": stream,
+        "payload": payload,
+        "position": position,
+        "stream_version": stream_version,
+        "created_at": transaction.now,
+    }
+    outbox_id = await transaction.scalar(insert(outbox).values(**row).returning(outbox.c.id))
+    await transaction.notify(OUTBOX_CHANNEL, destination)
+    return int(outbox_id)
+
+
+async def of_stream(transaction: Transaction, stream: str, *, after: int = 0, limit: int = 100) -> list[DomainEvent]:
+    statement = (
+        select(domain_events)
+        .where(domain_events.c.stream == stream, domain_events.c.stream_version > after)
+        .order_by(domain_events.c.stream_version)
+        .limit(limit)
+    )
+    return [_event(row) for row in await transaction.all(statement)]
+
+
+async def after_position(transaction: Transaction, position: int, limit: int = 1_000) -> list[DomainEvent]:
+    """Events past `position`, stopping at the oldest transaction still running: a later commit could still slip in before."""
+    statement = (
+        select(domain_events)
+        .where(domain_events.c.position > position, text("xid < pg_snapshot_xmin(pg_current_snapshot())"))
+        .order_by(domain_events.c.position)
+        .limit(limit)
+    )
+    return [_event(row) for row in await transaction.all(statement)]
+
+
+async def scrub(transaction: Transaction, streams: Sequence[str], fields: Sequence[str]) -> None:
+    """Takes names and titles out of a removed document's events; the rest of the fact stays."""
+    cleaned: ColumnElement[Any] = domain_events.c.data
+    for field in fields:
+        cleaned = cleaned.op("-")(field)
+    statement = update(domain_events).where(domain_events.c.stream.in_(streams)).values(data=cleaned)
+    await transaction.execute(statement)
+
+
+def _event(row: Any) -> DomainEvent:
+    return DomainEvent.model_validate({key: row[key] for key in DomainEvent.model_fields})

@@ -1,0 +1,138 @@
+"""The verifying query of invariant 1: which found chunks are live, current and readable at this moment, with their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, and_, cast, exists, func, literal, or_, select, tuple_
+
+from schemas.access import Actor
+from schemas.index_records import IndexFilter
+from schemas.passages import PassageChunk
+from services.stores.database import Transaction
+from services.stores.readable import readable
+from services.stores.tables.documents import chunks, document_versions, documents, version_chunks
+
+_COLUMNS = (
+    version_chunks.c.chunk_id,
+    version_chunks.c.document_id,
+    version_chunks.c.version.label("document_version"),
+    version_chunks.c.ordinal,
+    version_chunks.c.start,
+    version_chunks.c.end,
+    version_chunks.c.page_start,
+    version_chunks.c.page_end,
+    version_chunks.c.heading_path,
+    version_chunks.c.parent_start,
+    version_chunks.c.parent_end,
+    version_chunks.c.context,
+    version_chunks.c.kind,
+    documents.c.title,
+    documents.c.external_id,
+    documents.c.updated_at,
+    documents.c.space_id,
+    chunks.c.text,
+    chunks.c.tokens,
+)
+_ON_LIVE = and_(documents.c.id == version_chunks.c.document_id, documents.c.live_version == version_chunks.c.version)
+
+
+def _live() -> Select[Any]:
+    return (
+        select(*_COLUMNS)
+        .select_from(version_chunks)
+        .join(documents, _ON_LIVE)
+        .join(chunks, chunks.c.id == version_chunks.c.chunk_id)
+    )
+
+
+async def verify(
+    transaction: Transaction, actor: Actor, chunk_ids: Sequence[str], flt: IndexFilter
+) -> dict[str, PassageChunk]:
+    """The chunks among `chunk_ids` that this actor may be shown now, by id. What the index said of them is not believed."""
+    if not chunk_ids or flt.matches_nothing:
+        return {}
+    asked = version_chunks.c.chunk_id == func.any(cast(literal(list(chunk_ids)), ARRAY(Text)))
+    statement = _live().where(asked, readable(actor), *_asked_filters(flt))
+    return {row["chunk_id"]: _passage_chunk(row) for row in await transaction.all(statement)}
+
+
+def _asked_filters(flt: IndexFilter) -> list[ColumnElement[bool]]:
+    """The caller's own filters once more, so that a stale payload in an index cannot widen them."""
+    conditions: list[ColumnElement[bool]] = [documents.c.space_id.in_(list(flt.spaces))]
+    if flt.documents:
+        conditions.append(documents.c.id.in_(list(flt.documents)))
+    if flt.tags:
+        conditions.append(documents.c.tags.op("&&")(cast(list(flt.tags), ARRAY(Text))))
+    if flt.sources:
+        conditions.append(documents.c.source.in_(list(flt.sources)))
+    if flt.media_types:
+        of_live = and_(
+            document_versions.c.document_id == documents.c.id,
+            document_versions.c.number == documents.c.live_version,
+            document_versions.c.media_type.in_(list(flt.media_types)),
+        )
+        conditions.append(exists().where(of_live))
+    if flt.updated_after is not None:
+        conditions.append(func.extract("epoch", documents.c.updated_at) >= flt.updated_after)
+    if flt.updated_before is not None:
+        conditions.append(func.extract("epoch", documents.c.updated_at) < flt.updated_before)
+    return conditions
+
+
+async def any_superseded(transaction: Transaction, actor: Actor, chunk_ids: Sequence[str]) -> bool:
+    """Whether one of these chunks belongs to a readable document whose live version no longer has it."""
+    asked = version_chunks.c.chunk_id == func.any(cast(literal(list(chunk_ids)), ARRAY(Text)))
+    statement = (
+        select(literal(True))
+        .select_from(version_chunks)
+        .join(documents, documents.c.id == version_chunks.c.document_id)
+        .where(asked, version_chunks.c.version < documents.c.live_version, readable(actor))
+        .limit(1)
+    )
+    return await transaction.scalar(statement) is not None
+
+
+async def around(
+    transaction: Transaction, actor: Actor, hits: Sequence[PassageChunk], reach: int
+) -> list[PassageChunk]:
+    """Live chunks up to `reach` ordinals from each hit, or in its parent section: what passages grow into."""
+    if not hits:
+        return []
+    near = [
+        and_(
+            version_chunks.c.document_id == hit.document_id,
+            version_chunks.c.version == hit.document_version,
+            or_(
+                version_chunks.c.ordinal.between(hit.ordinal - reach, hit.ordinal + reach),
+                and_(
+                    version_chunks.c.start >= hit.parent_start,
+                    version_chunks.c.end <= hit.parent_end,
+                )
+                if hit.parent_start is not None and hit.parent_end is not None
+                else literal(False),
+            ),
+        )
+        for hit in hits
+    ]
+    rows = await transaction.all(_live().where(or_(*near), readable(actor)).limit(1_000))
+    return [_passage_chunk(row) for row in rows]
+
+
+async def still_readable(
+    transaction: Transaction, actor: Actor, pairs: Sequence[tuple[str, int]]
+) -> set[tuple[str, int]]:
+    """Which (document, version) pairs the actor may still be shown: readable and live now."""
+    if not pairs:
+        return set()
+    wanted = tuple_(documents.c.id, documents.c.live_version).in_(list(pairs))
+    rows = await transaction.all(select(documents.c.id, documents.c.live_version).where(wanted, readable(actor)))
+    return {(row["id"], row["live_version"]) for row in rows}
+
+
+def _passage_chunk(row: Mapping[Any, Any]) -> PassageChunk:
+    """Built without validation: the rows are ours and there may be hundreds in a search."""
+    values = {name: row[name] for name in PassageChunk.model_fields if name in row}
+    values["title"] = row["title"] or (row["external_id"] or "").rsplit("/", 1)[-1] or None
+    return PassageChunk.model_construct(**values)

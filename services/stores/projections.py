@@ -1,0 +1,106 @@
+"""Applies an event to its read model. The live path and `perdure rebuild` both come through here, so they cannot differ.
+
+An event's data names columns. For a document, columns of its version go to the row of `document_versions` that
+`version` numbers; the document's own `state` and `stage` follow its newest version.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Table, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from schemas.domain_events import DomainEvent
+from services.stores.database import Transaction
+from services.stores.tables.documents import document_versions, documents
+from services.stores.tables.runs import runs
+
+READ_MODELS: tuple[Table, ...] = (documents, document_versions, runs)
+PROGRESS_COLUMNS = {"documents": {"progress"}, "runs": {"progressed_at"}}
+"""Columns that a rebuild need not give again: they tell how far work is, not what happened."""
+
+_TIMES = {
+    "tombstoned_at", "removed_at", "created_at", "published_at", "cancel_requested_at", "started_at", "ended_at",
+    "waiting_until",
+}  # fmt: skip
+_NOT_VERSION = {"document_id", "number", "tenant"}
+VERSION_COLUMNS = {column.name for column in document_versions.columns} - _NOT_VERSION
+DOCUMENT_COLUMNS = {column.name for column in documents.columns} - {"id", "tenant", "progress"}
+RUN_COLUMNS = {column.name for column in runs.columns} - {"id", "tenant", "progressed_at"}
+_FOLLOWS_NEWEST = {"state", "stage"}
+
+
+async def apply(transaction: Transaction, event: DomainEvent) -> None:
+    kind, _, key = event.stream.partition(":")
+    if kind == "document":
+        await _apply_document(transaction, event, key)
+    elif kind == "run":
+        await _apply_run(transaction, event, key)
+
+
+async def _apply_run(transaction: Transaction, event: DomainEvent, run_id: str) -> None:
+    values = _columns(event, RUN_COLUMNS)
+    if event.type == "run.queued":
+        row = {"id": run_id, "tenant": event.tenant, "created_at": event.time, "state": "queued", **values}
+        await transaction.execute(insert(runs).values(progressed_at=event.time, **row))
+        return
+    await transaction.execute(update(runs).where(runs.c.id == run_id).values(progressed_at=event.time, **values))
+
+
+async def _apply_document(transaction: Transaction, event: DomainEvent, document_id: str) -> None:
+    if event.type == "document.removed":
+        await _leave_skeleton(transaction, event, document_id)
+        return
+    values = _columns(event, DOCUMENT_COLUMNS)
+    version = event.data.get("version")
+    if version is not None:
+        await _apply_version(transaction, event, document_id, int(version))
+        newest = await transaction.scalar(select(documents.c.newest_version).where(documents.c.id == document_id))
+        if newest is not None and int(version) < newest and "newest_version" not in values:
+            values = {name: value for name, value in values.items() if name not in _FOLLOWS_NEWEST}
+    values = {**values, "updated_at": event.time}
+    created = insert(documents).values(id=document_id, tenant=event.tenant, created_at=event.time, **values)
+    if event.type == "document.received":
+        await transaction.execute(created.on_conflict_do_update(index_elements=["id"], set_=values))
+        return
+    await transaction.execute(update(documents).where(documents.c.id == document_id).values(**values))
+
+
+async def _apply_version(transaction: Transaction, event: DomainEvent, document_id: str, number: int) -> None:
+    values = _columns(event, VERSION_COLUMNS)
+    if not values:
+        return
+    if event.type == "document.received":
+        row = {"document_id": document_id, "tenant": event.tenant, "number": number, "created_at": event.time}
+        await transaction.execute(insert(document_versions).values(**row, **values))
+        return
+    of_version = (document_versions.c.document_id == document_id) & (document_versions.c.number == number)
+    await transaction.execute(update(document_versions).where(of_version).values(**values))
+
+
+async def _leave_skeleton(transaction: Transaction, event: DomainEvent, document_id: str) -> None:
+    kept = {"id", "tenant", "space_id", "access_version"}
+    emptied: dict[str, Any] = {column.name: None for column in documents.columns if column.name not in kept}
+    emptied |= {"state": "removed", "tombstoned_at": event.time, "removed_at": event.time, "access_version": 1}
+    await transaction.execute(delete(document_versions).where(document_versions.c.document_id == document_id))
+    await transaction.execute(update(documents).where(documents.c.id == document_id).values(**emptied))
+
+
+def _columns(event: DomainEvent, allowed: set[str]) -> dict[str, Any]:
+    """The event's data met with a table's columns; times come back from their RFC 3339 form."""
+    values = {name: value for name, value in event.data.items() if name in allowed}
+    for name in _TIMES & values.keys():
+        if isinstance(values[name], str):
+            values[name] = datetime.fromisoformat(values[name])
+    return values
+
+
+async def clear(transaction: Transaction) -> None:
+    for table in READ_MODELS:
+        await transaction.execute(delete(table))
+
+
+async def count(transaction: Transaction) -> dict[str, int]:
+    return {table.name: int(await transaction.scalar(select(func.count()).select_from(table))) for table in READ_MODELS}

@@ -1,0 +1,113 @@
+"""The stream people watch: `run_events`, in one sequence per run (architecture: Streaming to people).
+
+`seq` grows by one over the whole run under the lock of its `run_streams` row. A step that writes text claims the pen with its
+attempt; a later attempt takes it over, which raises the epoch and tells readers to forget the text so far, and a write by the
+earlier attempt is then refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Select, delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from schemas.runs import TERMINAL_EVENTS, RunEvent, RunEventDraft
+from services.stores.database import Transaction
+from services.stores.tables.runs import run_events, run_stream_writers, run_streams
+
+RUN_EVENTS_CHANNEL = "perdure_run_events"
+
+
+class PenTaken(Exception):
+    """A later attempt of this step writes now; what this one had to say is void."""
+
+
+async def append(
+    transaction: Transaction,
+    run_id: str,
+    drafts: Sequence[RunEventDraft],
+    *,
+    step: str = "",
+    attempt: str | None = None,
+) -> int:
+    """Writes events and gives the last `seq`. With `attempt`, the step must hold the pen, else PenTaken."""
+    await transaction.execute(insert(run_streams).values(run_id=run_id).on_conflict_do_nothing())
+    locked = select(run_streams.c.epoch, run_streams.c.seq).where(run_streams.c.run_id == run_id).with_for_update()
+    stream = (await transaction.all(locked))[0]
+    if attempt is not None:
+        await _check_pen(transaction, run_id, step, attempt)
+    return await _write(transaction, run_id, stream["epoch"], stream["seq"], drafts)
+
+
+async def take_pen(transaction: Transaction, run_id: str, step: str, attempt: str) -> bool:
+    """Makes `attempt` the writer of the step's text. True when an earlier attempt had written: an `answer.reset` went out."""
+    await transaction.execute(insert(run_streams).values(run_id=run_id).on_conflict_do_nothing())
+    locked = select(run_streams.c.epoch, run_streams.c.seq).where(run_streams.c.run_id == run_id).with_for_update()
+    stream = (await transaction.all(locked))[0]
+    holder = await transaction.one_or_none(_writer(run_id, step))
+    row = {"run_id": run_id, "step": step, "attempt": attempt, "wrote_text": False}
+    taken = insert(run_stream_writers).values(**row)
+    await transaction.execute(taken.on_conflict_do_update(index_elements=["run_id", "step"], set_=row))
+    if holder is None or not holder["wrote_text"]:
+        return False
+    await _write(transaction, run_id, stream["epoch"] + 1, stream["seq"], [RunEventDraft(type="answer.reset")])
+    return True
+
+
+async def _check_pen(transaction: Transaction, run_id: str, step: str, attempt: str) -> None:
+    holder = await transaction.one_or_none(_writer(run_id, step))
+    if holder is None or holder["attempt"] != attempt:
+        raise PenTaken(f"step {step} of run {run_id} is written by another attempt now")
+    if not holder["wrote_text"]:
+        of_step = (run_stream_writers.c.run_id == run_id) & (run_stream_writers.c.step == step)
+        await transaction.execute(update(run_stream_writers).where(of_step).values(wrote_text=True))
+
+
+async def _write(transaction: Transaction, run_id: str, epoch: int, seq: int, drafts: Sequence[RunEventDraft]) -> int:
+    rows = [
+        {
+            "run_id": run_id,
+            "epoch": epoch,
+            "seq": seq + number,
+            "type": draft.type,
+            "data": draft.data,
+            "at": transaction.now,
+        }
+        for number, draft in enumerate(drafts, start=1)
+    ]
+    if rows:
+        await transaction.execute(insert(run_events), rows)
+    of_run = update(run_streams).where(run_streams.c.run_id == run_id)
+    await transaction.execute(of_run.values(epoch=epoch, seq=seq + len(rows)))
+    await transaction.notify(RUN_EVENTS_CHANNEL, run_id)
+    return seq + len(rows)
+
+
+async def after(transaction: Transaction, run_id: str, seq: int, limit: int = 500) -> list[RunEvent]:
+    statement = (
+        select(run_events)
+        .where(run_events.c.run_id == run_id, run_events.c.seq > seq)
+        .order_by(run_events.c.seq)
+        .limit(limit)
+    )
+    return [
+        RunEvent.model_validate({name: row[name] for name in RunEvent.model_fields})
+        for row in await transaction.all(statement)
+    ]
+
+
+async def has_end(transaction: Transaction, run_id: str) -> bool:
+    statement = select(run_events.c.seq).where(run_events.c.run_id == run_id, run_events.c.type.in_(TERMINAL_EVENTS))
+    return await transaction.scalar(statement.limit(1)) is not None
+
+
+async def prune_deltas(transaction: Transaction, run_ids: Sequence[str]) -> None:
+    """Drops token rows of runs that ended long ago; `answer.text` holds what they added up to."""
+    of_runs = run_events.c.run_id.in_(run_ids) & run_events.c.type.in_(["token", "thinking"])
+    await transaction.execute(delete(run_events).where(of_runs))
+
+
+def _writer(run_id: str, step: str) -> Select[Any]:
+    return select(run_stream_writers).where(run_stream_writers.c.run_id == run_id, run_stream_writers.c.step == step)

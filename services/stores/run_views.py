@@ -1,0 +1,58 @@
+"""Runs as callers read them: each by its user, ingests and removals also by the managers of their space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, exists, false, literal, or_, select
+
+from schemas.access import Actor
+from schemas.runs import RunView
+from services.stores import runs_store
+from services.stores.database import Transaction
+from services.stores.readable import actor_is_active, readable, spaces_with_role
+from services.stores.tables.documents import documents
+from services.stores.tables.runs import runs
+
+MANAGED_KINDS = ("ingest", "remove")
+UNREADABLE_DETAIL = "The document of this run is not readable with this key."
+
+
+def visible_run(actor: Actor) -> ColumnElement[bool]:
+    """A condition on `runs`."""
+    own = and_(runs.c.actor_user == actor.user, actor_is_active(actor))
+    managed = and_(runs.c.kind.in_(MANAGED_KINDS), runs.c.space_id.in_(spaces_with_role(actor, "manager")))
+    return or_(own, managed)
+
+
+async def get(transaction: Transaction, actor: Actor, run_id: str) -> RunView | None:
+    row = await transaction.one_or_none(_select(actor).where(runs.c.id == run_id))
+    return None if row is None else _view(row)
+
+
+async def newest_first(
+    transaction: Transaction, actor: Actor, *, kind: str | None, state: str | None, before: str | None, limit: int
+) -> list[RunView]:
+    statement = _select(actor)
+    if kind is not None:
+        statement = statement.where(runs.c.kind == kind)
+    if state is not None:
+        statement = statement.where(runs.c.state == state)
+    if before is not None:
+        statement = statement.where(runs.c.id < before)
+    return [_view(row) for row in await transaction.all(statement.order_by(runs.c.id.desc()).limit(limit))]
+
+
+def _select(actor: Actor) -> Any:
+    """Runs with `names_hidden`: true when the run is about a document that the actor may not read now."""
+    subject_readable = exists(select(literal(1)).where(documents.c.id == runs.c.subject, readable(actor)))
+    hidden = case((runs.c.kind == "ingest", ~subject_readable), else_=false())
+    return select(runs, hidden.label("names_hidden")).where(visible_run(actor))
+
+
+def _view(row: Any) -> RunView:
+    """The detail of an ingest's error may quote its document: whoever may not read that gets the code alone."""
+    view = runs_store.view(row)
+    if row["names_hidden"] and view.error is not None:
+        return view.model_copy(update={"error": {**view.error, "detail": UNREADABLE_DETAIL}})
+    return view

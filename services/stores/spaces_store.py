@@ -1,0 +1,48 @@
+"""Spaces as callers name them: by id or by name; unknown and hidden look the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import RowMapping, or_, select, update
+
+from schemas.access import Actor
+from schemas.errors import Forbidden, NotFound
+from services.stores.database import Transaction
+from services.stores.readable import spaces_with_role
+from services.stores.tables.identity import spaces
+
+
+async def resolve(transaction: Transaction, actor: Actor, name: str, least: str = "viewer") -> RowMapping:
+    """The space called `name` (id or name). NotFound when the actor has no grant on it, Forbidden when the role is too small."""
+    named = or_(spaces.c.id == name, spaces.c.name == name)
+    visible = select(spaces).where(named, spaces.c.tombstoned_at.is_(None), spaces.c.id.in_(spaces_with_role(actor)))
+    row = next(iter(await transaction.all(visible)), None)
+    if row is None:
+        raise NotFound(f"There is no space '{name}' that this key can see.", space=name)
+    if least != "viewer":
+        allowed = select(spaces.c.id).where(spaces.c.id == row["id"], spaces.c.id.in_(spaces_with_role(actor, least)))
+        if await transaction.scalar(allowed) is None:
+            raise Forbidden(
+                f"This needs the role '{least}' on the space '{row['name']}'.", space=row["id"], needs=least
+            )
+    return row
+
+
+async def resolve_all(transaction: Transaction, actor: Actor, names: Sequence[str] | None) -> list[str]:
+    """Ids of the named spaces, or of every space the actor can see."""
+    if names:
+        return [str((await resolve(transaction, actor, name))["id"]) for name in names]
+    visible = select(spaces.c.id).where(spaces.c.id.in_(spaces_with_role(actor)))
+    return [row["id"] for row in await transaction.all(visible.order_by(spaces.c.id))]
+
+
+async def tombstone(transaction: Transaction, space_id: str) -> None:
+    """From here on the space and all in it are hidden; RemoveSpace empties it."""
+    of_space = spaces.c.id == space_id
+    await transaction.execute(update(spaces).where(of_space).values(tombstoned_at=transaction.now))
+
+
+async def leave_skeleton(transaction: Transaction, space_id: str) -> None:
+    emptied = {"name": None, "settings": {}, "removed_at": transaction.now}
+    await transaction.execute(update(spaces).where(spaces.c.id == space_id).values(**emptied))
