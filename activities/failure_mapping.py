@@ -18,6 +18,7 @@ from schemas.errors import EngineDown, PermanentFailure, TransientFailure
 from schemas.workflow_contracts import StepResult
 from services.ingestion.publish_stage import NewerVersionLive
 from services.stores.documents_store import DocumentGone
+from services.stores.run_event_log import PenTaken
 
 FIRST_RETRY_S = 0.2
 LONGEST_RETRY_S = 30.0
@@ -29,6 +30,8 @@ def quiet_end(error: BaseException) -> StepResult | None:
         return StepResult(status="engine_down", engine=error.engine, detail=error.detail)
     if isinstance(error, DocumentGone):
         return StepResult(status="gone")
+    if isinstance(error, PenTaken):
+        return StepResult(status="pen_taken")  # a later attempt writes; nobody waits for this one's result
     if isinstance(error, NewerVersionLive):
         return StepResult(status="superseded")
     return None

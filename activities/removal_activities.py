@@ -18,6 +18,7 @@ from services.ingestion.removal import Removal
 from services.ingestion.space_removal import SpaceRemoval
 from services.stores.database import Database
 
+
 class RemovalActivities:
     def __init__(
         self,
@@ -70,7 +71,10 @@ class RemovalActivities:
     @activity.defn(name="bury_window")
     async def bury_window(self, input: RemoveSpaceInput) -> StepResult:
         return await self._runner.run(
-            "bury_window", input, lambda: self._space_removal.bury_window(input.tenant, input.space_id), cancellable=False
+            "bury_window",
+            input,
+            lambda: self._space_removal.bury_window(input.tenant, input.space_id),
+            cancellable=False,
         )
 
     @activity.defn(name="forget_space")

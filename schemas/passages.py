@@ -137,10 +137,14 @@ class PassageDuplicate(Shape):
 
 
 class CitedSentence(Shape):
-    """text[start:end] of an answer, its marks included, and the passages it cites, in order."""
+    """text[start:end] of an answer, its marks included, and the passages it cites, in order.
+
+    `marks` are the places of its marks in the text.
+    """
 
     start: int
     end: int
+    marks: list[tuple[int, int]] = Field(default_factory=list)
     numbers: list[int] = Field(default_factory=list)
 
 

@@ -32,8 +32,10 @@ class RunView(BaseModel):
 
 
 class RunEventDraft(BaseModel):
+    """An event about to be written; `data` is JSON: an object, or for `sources` and `citations` a list."""
+
     type: str
-    data: dict[str, Any] = Field(default_factory=dict)
+    data: Any = Field(default_factory=dict)
 
 
 class RunEvent(BaseModel):
@@ -44,7 +46,7 @@ class RunEvent(BaseModel):
     seq: int
     type: str
     at: datetime
-    data: dict[str, Any]
+    data: Any
 
     @property
     def id(self) -> str:

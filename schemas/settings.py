@@ -76,7 +76,7 @@ class AnswerSettings(Section):
     """When an answer is given and how long it may be."""
 
     evidence_threshold: float = Field(
-        0.45, ge=-1, le=2, description="least evidence for an answer; below it the reply is: not in the documents"
+        0.50, ge=-1, le=2, description="least evidence for an answer; below it the reply is: not in the documents"
     )
     support_threshold: float = Field(
         0.5, ge=0, le=1, description="share of a sentence's words its passage must hold to support it"
@@ -98,6 +98,7 @@ class LimitSettings(Section):
     files_per_request: int = Field(100, ge=1, description="files in one upload")
     requests_per_minute: int = Field(6_000, ge=1, description="requests per key and minute")
     streams_per_key: int = Field(100, ge=1, description="open event streams per key")
+    wrong_keys_per_minute: int = Field(100, ge=1, description="wrong keys per address and minute")
     slow_client_s: float = Field(30, gt=0, description="seconds a client may stall before it is let go")
     name_chars: int = Field(1_024, ge=1, description="characters of a file name")
     query_chars: int = Field(8_000, ge=1, description="characters of a search query")

@@ -83,6 +83,4 @@ async def _streams(container: Stream) -> HealthPart:
 
 
 def _down(probe: EngineProbe, detail: str) -> HealthPart:
-    return HealthPart(
-        name=probe.name, severity="error", detail=detail, remedy=probe.remedy, needed=probe.needed
-    )
+    return HealthPart(name=probe.name, severity="error", detail=detail, remedy=probe.remedy, needed=probe.needed)

@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
+from infra.local_stack.process_record import exited
 from schemas.errors import EngineDown
 
-SHARED_MEMORY_LINE = 6  # of postmaster.pid: "<key> <id>"
+
+@dataclass(frozen=True)
+class PidFile:
+    """What `postmaster.pid` says: line 1 is the postmaster, line 7 the key and id of its shared memory segment."""
+
+    postmaster: int | None
+    segment: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> PidFile:
+        lines = [line.strip() for line in text.split("\n")] + [""] * 7
+        return cls(int(lines[0]) if lines[0].isdigit() else None, lines[6].split()[-1] if lines[6] else None)
 
 
-def clear(data: Path) -> None:
+async def clear(data: Path) -> None:
     """Makes way for a new postmaster on this data directory, which the caller has to itself.
 
     A backend in the middle of a long query notices only later that its postmaster was killed, and until then no new one
     can start. Ours are those that work in this directory and have mapped the shared memory segment recorded there.
-    Raises EngineDown when a whole server that we did not start runs on the directory.
+    Raises EngineDown when one does not end, or when a whole server that we did not start runs on the directory.
     """
-    pid_file = data / "postmaster.pid"
+    path = data / "postmaster.pid"
     try:
-        lines = pid_file.read_text(encoding="utf-8").split("\n")
+        left = PidFile.parse(path.read_text(encoding="utf-8", errors="replace"))
     except FileNotFoundError:
         return
-    segment = (
-        lines[SHARED_MEMORY_LINE].split()[-1]
-        if len(lines) > SHARED_MEMORY_LINE and lines[SHARED_MEMORY_LINE].strip()
-        else ""
-    )
-    postmaster = int(lines[0]) if lines[0].strip().isdigit() else 0
-    if postmaster and _works_in(postmaster, data):
-        raise EngineDown("postgres", f"process {postmaster} runs on {data} and is not ours; stop it first")
-    for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdigit()):  # noqa: PTH208 - names are enough
-        if segment and _works_in(pid, data) and _has_mapped(pid, segment):
-            _kill(pid, data)
-    pid_file.unlink()
+    if left.postmaster and _works_in(left.postmaster, data):
+        raise EngineDown("postgres", f"process {left.postmaster} runs on {data} and is not ours; stop it first")
+    if left.segment is not None:
+        numbers = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]  # noqa: PTH208 - names are enough
+        orphans = [pid for pid in numbers if _works_in(pid, data) and _has_mapped(pid, left.segment)]
+        await asyncio.gather(*(_end(pid, data) for pid in orphans))
+    path.unlink()
 
 
 def _works_in(pid: int, data: Path) -> bool:
@@ -45,6 +54,7 @@ def _works_in(pid: int, data: Path) -> bool:
 
 
 def _has_mapped(pid: int, segment: str) -> bool:
+    """System V segments show in a process's maps with their id in the place of the inode."""
     try:
         maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -52,7 +62,7 @@ def _has_mapped(pid: int, segment: str) -> bool:
     return any("/SYSV" in line and line.split()[4] == segment for line in maps.splitlines())
 
 
-def _kill(pid: int, data: Path) -> None:
+async def _end(pid: int, data: Path) -> None:
     try:
         handle = os.pidfd_open(pid)
     except OSError:
@@ -60,7 +70,9 @@ def _kill(pid: int, data: Path) -> None:
     try:
         if _works_in(pid, data):  # looked at again through a handle that cannot pass to another process
             signal.pidfd_send_signal(handle, signal.SIGKILL)
+            if not await exited(handle, 3):
+                raise EngineDown("postgres", f"process {pid} of an earlier server on {data} does not end")
     except ProcessLookupError:
-        pass
+        return
     finally:
         os.close(handle)

@@ -77,7 +77,7 @@ class PostgresEngine(Program):
         give(self._data, owner)
         self._sockets.mkdir(mode=0o700, exist_ok=True)
         give(self._sockets, owner)
-        orphaned_backends.clear(self._data)
+        await orphaned_backends.clear(self._data)
         # their lock would count as held by whoever has that pid now, even by a dead one that nobody has reaped yet
         remove_sockets(self._sockets)
 
@@ -106,6 +106,8 @@ class PostgresEngine(Program):
 
     async def _initdb(self) -> None:
         """Builds the cluster beside its place and moves it there when whole, so that a kill leaves none, not half."""
+        if any(self._data.iterdir()):
+            raise DataDirUnusable(f"{self._data} holds files but no Postgres cluster; move them away")
         draft = self._data.with_name("postgres.draft")
         if draft.exists():
             shutil.rmtree(draft)

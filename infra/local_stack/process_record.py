@@ -82,14 +82,14 @@ async def _end(record: ProcessRecord, patience_s: float) -> bool:
                 signal.pidfd_send_signal(handle, number)
             except ProcessLookupError:
                 break
-            if await _exited(handle, patience_s):
+            if await exited(handle, patience_s):
                 break
         return True
     finally:
         os.close(handle)
 
 
-async def _exited(handle: int, within_s: float) -> bool:
+async def exited(handle: int, within_s: float) -> bool:
     """A pidfd becomes readable when its process ends, also for one that is not our child."""
     loop = asyncio.get_running_loop()
     exited = asyncio.Event()

@@ -7,13 +7,15 @@ reader may not read now, removed ones included, withholds the record; one with a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from schemas.access import Actor
+from schemas.identifiers import run_stream
 from schemas.runs import TEXT_EVENTS, RunEvent
 from services.stores import sources_store
 from services.stores.database import Transaction
+from services.stores.run_views import UNREADABLE_DETAIL
 
 WITHHELD_DATA: dict[str, Any] = {"withheld": True}
 
@@ -24,18 +26,29 @@ class Verdict:
 
     withheld: bool = False
     stale: bool = False
+    names_hidden: bool = False
+    """The run is about a document that the reader may not read: why it failed could quote it."""
 
 
 async def of_record(transaction: Transaction, actor: Actor, *records: str) -> Verdict:
-    """The verdict over the sources of all these records together (say, a run and its answer)."""
+    """The verdict over the sources of all these records together."""
     row = await sources_store.standing(transaction, actor, records)
     return Verdict(withheld=row.unreadable > 0, stale=row.outdated > 0)
 
 
+async def of_run(transaction: Transaction, actor: Actor, run_id: str, *, names_hidden: bool = False) -> Verdict:
+    """The verdict over a run's events, and over the answer they made: both are the record `run:<id>`."""
+    return replace(await of_record(transaction, actor, run_stream(run_id)), names_hidden=names_hidden)
+
+
 def withhold(events: Sequence[RunEvent], verdict: Verdict) -> list[RunEvent]:
     """The events as this reader may see them: a withheld one keeps its id and type and loses its data."""
-    if not verdict.withheld:
-        return list(events)
-    return [
-        event.model_copy(update={"data": WITHHELD_DATA}) if event.type in TEXT_EVENTS else event for event in events
-    ]
+    return [_seen(event, verdict) for event in events]
+
+
+def _seen(event: RunEvent, verdict: Verdict) -> RunEvent:
+    if verdict.withheld and event.type in TEXT_EVENTS:
+        return event.model_copy(update={"data": WITHHELD_DATA})
+    if verdict.names_hidden and "detail" in event.data:
+        return event.model_copy(update={"data": {**event.data, "detail": UNREADABLE_DETAIL}})
+    return event

@@ -70,6 +70,8 @@ class PlainWriting(SilentWriting):
 
     def changed(self, draft: AnswerDraft) -> None:
         text = output.clean(draft.text)
+        if text.split() == self.shown.split():  # the final text may be trimmed; nobody needs to read it twice
+            return
         if not text.startswith(self.shown):
             sys.stdout.write("\n(the text begins again)\n")
             self.shown = ""
@@ -104,10 +106,10 @@ def print_answer(view: AnswerView, sources: Iterable[dict[str, Any]], *, already
         console.print(Text("The answer is withheld: this key may no longer read a document it came from."))
         return
     answer = output.clean(view.answer or "").strip()
-    if already_shown.strip() == answer:
+    if already_shown.split() == answer.split():
         console.print()
     else:
-        console.print(Text(answer), soft_wrap=not console.is_terminal)
+        console.print(Text(answer))
     if view.answered is False:
         console.print(Text("The documents do not answer this.", style="yellow"))
     if view.stale:
@@ -125,7 +127,7 @@ def _print_citation(console: Console, citation: Citation) -> None:
         Text.assemble((f"[{citation.n}]", "cyan"), f" {title}{_pages(citation.page_start, citation.page_end)}")
     )
     quote = Text(f"“{output.one_line(citation.quote)}”", style="italic")
-    console.print(Padding(quote, (0, 0, 0, 4)) if console.is_terminal else Text("    ") + quote)
+    console.print(Padding(quote, (0, 0, 0, 4)) if output.is_screen(console) else Text("    ") + quote)
 
 
 def _print_sources(console: Console, view: AnswerView, sources: list[dict[str, Any]]) -> None:
@@ -138,7 +140,7 @@ def _print_sources(console: Console, view: AnswerView, sources: list[dict[str, A
             others.setdefault(str(source.get("document_id")), f"{title}{_pages(source.get('page_start'), None)}")
     if others:
         text = f"\nAlso read: {' · '.join(others.values())}"
-        console.print(Text(text, style="dim"), soft_wrap=not console.is_terminal)
+        console.print(Text(text, style="dim"))
 
 
 def _pages(start: int | None, end: int | None) -> str:

@@ -20,9 +20,7 @@ from services.cli.failures import BadUsage, CliFailure
 
 DataDir = Annotated[
     Path | None,
-    typer.Option(
-        "--data-dir", help="The data directory of the Perdure to speak to; else PERDURE_URL, else .perdure."
-    ),
+    typer.Option("--data-dir", help="The data directory of the Perdure to speak to; else PERDURE_URL, else .perdure."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 SpaceOption = Annotated[str, typer.Option("--space", "-s", help="Name or id of the space.")]

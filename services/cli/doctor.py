@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
 from rich.text import Text
 
@@ -12,9 +10,7 @@ from services.cli import output
 from services.cli.client import ApiClient, path_of
 from services.cli.command import AsJson, DataDir, command, open_client, show
 from services.cli.exit_codes import ExitCode
-from services.cli.failures import Refusal
 
-_READY = ("/health/ready", path_of("health", "ready"))
 _UNDER_WAY = ("running", "waiting", "queued")
 _COUNTED = 100
 
@@ -24,7 +20,7 @@ def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Check every part of the running Perdure and say what to do. Exit codes: 3 when a part is in error, 4 no server."""
     with open_client(data_dir) as client:
         _, reply = client.probe(path_of("diagnostics"))
-    parts = [HealthPart.model_validate(part) for part in _parts(reply)]
+    parts = [HealthPart.model_validate(part) for part in reply["items"]]
     show(reply, as_json, lambda _: _print_parts(parts))
     raise typer.Exit(ExitCode.SOME_FAILED if any(part.severity == "error" for part in parts) else ExitCode.OK)
 
@@ -34,7 +30,7 @@ def status(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Show where Perdure runs, who this key is, and what is at work."""
     with open_client(data_dir) as client:
         me = Me.model_validate(client.get(path_of("me")))
-        ready = _is_ready(client)
+        ready = client.probe(path_of("health", "ready"))[0] == 200
         at_work = {state: _count(client, state) for state in _UNDER_WAY}
     found = {"url": client.connection.url, "ready": ready, **me.model_dump(), "runs": at_work}
     show(found, as_json, lambda value: output.print_fields({**value, "runs": _words(at_work)}))
@@ -48,24 +44,6 @@ def _print_parts(parts: list[HealthPart]) -> None:
         if part.remedy and part.severity != "ok":
             line = Text.assemble((f"{output.one_line(part.name)}: ", "bold"), output.one_line(part.remedy))
             output.out().print(line)
-
-
-def _parts(reply: Any) -> list[Any]:
-    if isinstance(reply, list):
-        return reply
-    return list(next((reply[name] for name in ("parts", "checks", "items") if name in reply), []))
-
-
-def _is_ready(client: ApiClient) -> bool:
-    """Probes of a machine look at the root, those of the API under /v1; a server may offer either."""
-    at_root, under_v1 = _READY
-    try:
-        code, _ = client.probe(at_root)
-    except Refusal as refusal:
-        if refusal.status != 404:
-            raise
-        code, _ = client.probe(under_v1)
-    return code == 200
 
 
 def _count(client: ApiClient, state: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -60,22 +60,28 @@ def text(document_id: DocumentId, version: Version = None, data_dir: DataDir = N
 
 @app.command("chunks")
 @command
-def chunks(document_id: DocumentId, version: Version = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def chunks(
+    document_id: DocumentId,
+    version: Version = None,
+    limit: Limit = 1_000,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
     """List the pieces a document is found by."""
     with open_client(data_dir) as client:
-        found = client.get(path_of("documents", document_id, "chunks"), {"version": version})
+        found = client.items(path_of("documents", document_id, "chunks"), {"version": version}, limit=limit)
     columns = ("ordinal", "kind", "tokens", "page_start", "heading_path", "text", "id")
-    show(found, as_json, lambda value: output.print_table(_entries(value), columns, empty="No chunks."))
+    show(found, as_json, lambda value: output.print_table(value["items"], columns, empty="No chunks."))
 
 
 @app.command("history")
 @command
-def history(document_id: DocumentId, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def history(document_id: DocumentId, limit: Limit = 1_000, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """List what happened to a document, oldest first."""
     with open_client(data_dir) as client:
-        found = client.get(path_of("documents", document_id, "history"))
+        found = client.items(path_of("documents", document_id, "history"), limit=limit)
     columns = ("stream_version", "at", "type", "actor", "data")
-    show(found, as_json, lambda value: output.print_table(_entries(value), columns, empty="No history."))
+    show(found, as_json, lambda value: output.print_table(value["items"], columns, empty="No history."))
 
 
 @app.command("retry")
@@ -142,7 +148,3 @@ def _change(document_id: str, name: str, values: list[str] | None, data_dir: Pat
             client.send("PUT", path_of("documents", document_id, name), {name: values})
         document = client.get(path_of("documents", document_id))
     show({name: document[name]}, as_json, output.print_fields)
-
-
-def _entries(value: Any) -> list[dict[str, Any]]:
-    return list(value["items"]) if isinstance(value, dict) else list(value)

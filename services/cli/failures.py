@@ -9,6 +9,7 @@ CliFailure
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from services.cli.exit_codes import ExitCode
@@ -61,10 +62,11 @@ class Unreachable(CliFailure):
 
 
 class Refusal(CliFailure):
-    """The server answered with a problem (RFC 9457); `problem` is its body."""
+    """The server answered with a problem (RFC 9457); `problem` is its body, `kind` the last part of its type's URI."""
 
     def __init__(self, status: int, problem: dict[str, Any]) -> None:
-        kind = str(problem.get("type") or _REMEDIES_BY_STATUS.get(status, "refused"))
+        told = str(problem.get("type") or "about:blank")
+        kind = _REMEDIES_BY_STATUS.get(status, "refused") if told == "about:blank" else re.split("[/:]", told)[-1]
         detail = str(problem.get("detail") or problem.get("title") or f"The server answered {status}.")
         super().__init__(detail, kind, _remedy(status, kind, problem))
         self.status = status
@@ -81,5 +83,4 @@ def _remedy(status: int, kind: str, problem: dict[str, Any]) -> str | None:
     told = problem.get("remedy")
     if isinstance(told, str):
         return told
-    word = kind.rstrip("/").rsplit("/", 1)[-1]
-    return _REMEDIES.get(word) or _REMEDIES.get(_REMEDIES_BY_STATUS.get(status, ""))
+    return _REMEDIES.get(kind) or _REMEDIES.get(_REMEDIES_BY_STATUS.get(status, ""))

@@ -55,7 +55,7 @@ class LineBoard:
         if self._as_json:
             output.print_json(result.model_dump(mode="json"))
         else:
-            output.out().print(result_text(result), soft_wrap=True)
+            output.out().print(result_text(result))
 
 
 class LiveBoard:

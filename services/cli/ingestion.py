@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.documents import ENDED_STATES, DocumentView, Receipt
@@ -13,8 +12,8 @@ from services.cli.failures import Refusal
 from services.cli.ingest_board import Board
 from services.cli.ingest_result import IngestResult, not_sent, of_receipt, of_view
 from services.cli.upload import Destination, upload_file
+from services.cli.upload_threads import Uploads
 
-UPLOADS_AT_ONCE = 4
 _FIRST_LOOK_S, _LONGEST_PAUSE_S, _LOOKS_PER_S = 0.1, 1.0, 40
 
 
@@ -38,32 +37,26 @@ class Ingestion:
         self._wait = wait
         self._watched: list[_Watched] = []
 
-    def run(self, files: Iterable[LocalFile]) -> list[IngestResult]:
-        pool = ThreadPoolExecutor(UPLOADS_AT_ONCE, thread_name_prefix="upload")
-        try:
-            uploads = {pool.submit(self._upload, file): file for file in files}
-            while uploads or self._watched:
-                self._collect(uploads)
-                self._look()
-        finally:  # cut short, files not yet begun are not sent; what is on its way ends when the client closes
-            pool.shutdown(wait=False, cancel_futures=True)
+    def run(self, files: Sequence[LocalFile]) -> list[IngestResult]:
+        uploads = Uploads(self._upload, files)
+        while uploads.left or self._watched:
+            self._collect(uploads)
+            self._look()
         return self.results
 
     def _upload(self, file: LocalFile) -> Receipt | IngestResult:
         self._board.sending(file)
         return upload_file(self._client, self._destination, file)
 
-    def _collect(self, uploads: dict[Future[Receipt | IngestResult], LocalFile]) -> None:
+    def _collect(self, uploads: Uploads) -> None:
         """Takes in ended uploads; waits for one, or until the next document is due for a look."""
         now = self._client.now()
         pause_s = max(0.0, min((watched.next_look for watched in self._watched), default=now + 60) - now)
-        if not uploads:
+        if not uploads.left:
             self._client.sleep(pause_s)
             return
-        done, _ = wait(uploads, timeout=pause_s, return_when=FIRST_COMPLETED)
-        for future in done:
-            file = uploads.pop(future)
-            self._take_in(file, future.result())
+        for file, reply in uploads.ended(pause_s):
+            self._take_in(file, reply)
 
     def _take_in(self, file: LocalFile, reply: Receipt | IngestResult) -> None:
         if isinstance(reply, IngestResult):

@@ -16,6 +16,10 @@ from rich.text import Text
 from services.cli.failures import CliFailure
 
 _UNBOUNDED = 100_000  # columns; what is piped is not cut to a screen that is not there
+_WORDS = frozenset({"state", "severity", "kind", "role", "type"})
+_FREE = (str, list, dict)
+_CELL_CHARS = 160  # on a screen
+_NARROW = 72  # columns; an id takes 36 of them
 STATE_STYLES = {
     "ready": "green", "succeeded": "green", "ok": "green", "unchanged": "green", "failed": "red", "error": "red",
     "cancelled": "yellow", "expired": "yellow", "superseded": "yellow", "waiting": "yellow", "warning": "yellow",
@@ -36,8 +40,12 @@ def console_on(stream: TextIO) -> Console:
         highlight=False,
         markup=False,
         emoji=False,
-        soft_wrap=not stream.isatty(),
     )
+
+
+def is_screen(console: Console) -> bool:
+    """It has a width to fit into; a pipe takes each line whole."""
+    return console.width < _UNBOUNDED
 
 
 def out() -> Console:
@@ -71,14 +79,14 @@ def print_json(value: Any) -> None:
 def print_failure(failure: CliFailure) -> None:
     console = err()
     line = Text.assemble(("error:", "bold red"), f" {one_line(failure.detail)} ({one_line(failure.kind)})")
-    console.print(line, soft_wrap=True)
+    console.print(line)
     if failure.remedy:
-        console.print(Text(f"  {one_line(failure.remedy)}"), soft_wrap=True)
+        console.print(Text(f"  {one_line(failure.remedy)}"))
 
 
 def say(text: str) -> None:
     """A remark beside the result: on stderr, so that stdout stays what was asked for."""
-    err().print(Text(one_line(text)), soft_wrap=True)
+    err().print(Text(one_line(text)))
 
 
 def state_text(state: object) -> Text:
@@ -87,16 +95,30 @@ def state_text(state: object) -> Text:
 
 
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
-    """A column named `id` or ending in `_id` is never cut; a person copies it."""
-    listed = list(rows)
+    """A column of ids is never cut: a person copies it. A screen too narrow gets a list instead."""
+    listed, console = list(rows), out()
     if not listed:
         say(empty)
-        return
-    heads = [Column(name, no_wrap=_is_id(name), overflow="fold" if _is_id(name) else "ellipsis") for name in columns]
-    table = Table(*heads, box=None, pad_edge=False, header_style="bold")
-    for row in listed:
-        table.add_row(*(_cell(name, row.get(name)) for name in columns))
-    out().print(table)
+    elif console.width < _NARROW and any(map(_is_id, columns)):
+        for row in listed:
+            print_fields({name: row.get(name) for name in columns})
+            console.print()
+    else:
+        table = Table(*(_column(name, listed) for name in columns), box=None, pad_edge=False, header_style="bold")
+        for row in listed:
+            cells = [_cell(name, row.get(name)) for name in columns]
+            if is_screen(console):
+                for cell in cells:
+                    cell.truncate(_CELL_CHARS, overflow="ellipsis")
+            table.add_row(*cells)
+        console.print(table)
+
+
+def _column(name: str, rows: list[Mapping[str, Any]]) -> Column:
+    """Words, numbers, ids and times keep their width; free text wraps into what is left."""
+    values = [row.get(name) for row in rows]
+    is_fixed = name in _WORDS or _is_id(name) or name.endswith("_at") or not any(isinstance(v, _FREE) for v in values)
+    return Column(name, no_wrap=is_fixed, overflow="fold")
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:
@@ -110,7 +132,7 @@ def print_fields(fields: Mapping[str, Any]) -> None:
 
 
 def _is_id(name: str) -> bool:
-    return name == "id" or name.endswith("_id")
+    return name == "id" or (name.endswith("_id") and name != "external_id")
 
 
 def _cell(name: str, value: Any) -> Text:

@@ -76,7 +76,7 @@ def watch(client: ApiClient, run_id: str, as_json: bool) -> StreamEvent:
         if as_json:
             output.print_json({"id": event.id, "type": event.type, "data": event.data})
         else:
-            output.out().print(_event_text(event), soft_wrap=True)
+            output.out().print(_event_text(event))
         last = event
     return last
 

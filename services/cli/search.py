@@ -55,11 +55,11 @@ def _print_hit(console: Console, number: int, hit: SearchHit, explain: bool) -> 
     line.append(f"  {hit.score:.3f}", style="dim")
     if explain and hit.scores:
         line.append("  " + " ".join(f"{name}={score:.3f}" for name, score in hit.scores.items()), style="dim")
-    console.print(line, soft_wrap=not console.is_terminal)
+    console.print(line)
     excerpt = Text(output.one_line(hit.text))
-    if console.is_terminal:
+    if output.is_screen(console):
         excerpt.truncate((console.width - 4) * _EXCERPT_LINES, overflow="ellipsis")
         console.print(Padding(excerpt, (0, 0, 0, 3)))
     else:
         excerpt.truncate(_EXCERPT_CHARS_PIPED, overflow="ellipsis")
-        console.print(Text("   ") + excerpt, soft_wrap=True)
+        console.print(Text("   ") + excerpt)

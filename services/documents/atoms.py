@@ -38,8 +38,10 @@ _FINER: tuple[tuple[CutKind, Strength], ...] = (
     ("line", Strength.LINE),
     ("clause", Strength.CLAUSE),
 )
+_LONG_BLOCK_CHARACTERS_PER_TOKEN = 5
+"""A block longer than this many characters a token of the bound is cut at its sentences without being counted first."""
 _LONG_CHARACTERS_PER_TOKEN = 12
-"""A piece longer than this many characters a token of the bound is cut before it is counted."""
+"""The same for anything that is not a whole block."""
 
 
 def counted_atoms(text: str, atoms: Iterable[Atom], counter: TokenCounter, bounds: Sequence[int]) -> list[Atom]:
@@ -64,15 +66,16 @@ def counted_atoms(text: str, atoms: Iterable[Atom], counter: TokenCounter, bound
 
 def _count_unknown(text: str, atoms: list[Atom], counter: TokenCounter, bounds: Sequence[int]) -> list[Atom]:
     """Atoms that are surely too long stay uncounted: they are cut first."""
-    unknown = [
-        number
-        for number, atom in enumerate(atoms)
-        if not atom.tokens and atom.end - atom.start <= bounds[atom.run] * _LONG_CHARACTERS_PER_TOKEN
-    ]
+    unknown = [number for number, atom in enumerate(atoms) if not atom.tokens and not _is_long(atom, bounds[atom.run])]
     counts = count_in_batches(counter, [text[atoms[number].start : atoms[number].end] for number in unknown])
     for number, count in zip(unknown, counts, strict=True):
         atoms[number] = atoms[number]._replace(tokens=max(count, 1))
     return atoms
+
+
+def _is_long(atom: Atom, bound: int) -> bool:
+    block = atom.strength == Strength.BLOCK
+    return atom.end - atom.start > bound * (_LONG_BLOCK_CHARACTERS_PER_TOKEN if block else _LONG_CHARACTERS_PER_TOKEN)
 
 
 def _split(text: str, atom: Atom, by: CutKind, inner: Strength) -> list[Atom]:
@@ -87,7 +90,7 @@ def _split(text: str, atom: Atom, by: CutKind, inner: Strength) -> list[Atom]:
 
 def _hard_atoms(text: str, atom: Atom, counter: TokenCounter, bound: int) -> list[Atom]:
     """Quarters of the bound, so that packing keeps a choice of cuts."""
-    pieces = hard_cut(text, atom.start, atom.end, counter, max(bound // 4, 1))
+    pieces = hard_cut(text, atom.start, atom.end, counter, max(bound // 4, 1), bound)
     return [
         Atom(start, end, atom.strength if start == atom.start else Strength.HARD, tokens, atom.run)
         for start, end, tokens in pieces

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from services.documents.atoms import Atom
-from services.documents.embedding_prefix import INPUT_TOKENS, embedding_input
+from services.documents.embedding_prefix import INPUT_TOKENS, JOINT_TOKENS, embedding_input
 from services.documents.graphemes import is_boundary
 from services.documents.packing import pack
 from services.documents.sections import Run
@@ -22,6 +22,7 @@ class Piece:
     atoms: list[Atom]
     prefix: str
     context: str | None
+    extra_tokens: int = 0  # of prefix and context
     start: int = -1
     end: int = -1
     tokens: int = 0
@@ -38,12 +39,10 @@ def settle(text: str, pieces: list[Piece], counter: TokenCounter, bound: int) ->
     single atom gives up its context, then its prefix.
     """
     done: list[Piece] = []
-    trimmed = [piece for piece in pieces if _trim(text, piece)]
-    counts = count_in_batches(counter, [text[piece.start : piece.end] for piece in trimmed])
-    inputs = count_in_batches(counter, [piece.input(text) for piece in trimmed])
-    for piece, tokens, input_tokens in zip(trimmed, counts, inputs, strict=True):
-        piece.tokens = tokens
-        if tokens <= bound and input_tokens <= INPUT_TOKENS:
+    kept = [piece for piece in pieces if _trim(text, piece)]
+    _count(text, kept, counter)
+    for piece, room in zip(kept, _rooms(text, kept, counter), strict=True):
+        if piece.tokens <= bound and room >= 0:
             done.append(piece)
         elif len(piece.atoms) > 1:
             done.extend(settle(text, _tighter(text, piece), counter, bound))
@@ -53,6 +52,27 @@ def settle(text: str, pieces: list[Piece], counter: TokenCounter, bound: int) ->
         else:
             done.append(piece)
     return done
+
+
+def _count(text: str, pieces: list[Piece], counter: TokenCounter) -> None:
+    """Exact token counts; that of a single atom is known."""
+    for piece in pieces:
+        piece.tokens = piece.atoms[0].tokens
+    joined = [piece for piece in pieces if len(piece.atoms) > 1]
+    for piece, count in zip(
+        joined, count_in_batches(counter, [text[piece.start : piece.end] for piece in joined]), strict=True
+    ):
+        piece.tokens = count
+
+
+def _rooms(text: str, pieces: list[Piece], counter: TokenCounter) -> list[int]:
+    """How many tokens each input is below the model's limit. Inputs that are surely below are not counted."""
+    rooms = [INPUT_TOKENS - piece.tokens - piece.extra_tokens - JOINT_TOKENS for piece in pieces]
+    close = [number for number, room in enumerate(rooms) if room < 0]
+    counts = count_in_batches(counter, [pieces[number].input(text) for number in close])
+    for number, count in zip(close, counts, strict=True):
+        rooms[number] = INPUT_TOKENS - count
+    return rooms
 
 
 def _tighter(text: str, piece: Piece) -> list[Piece]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from schemas.parsed_documents import CanonicalDocument, ChunkDraft, Member
+from schemas.parsed_documents import CanonicalDocument, ChunkDraft
 from schemas.settings import ChunkingSettings
 from services.documents.atoms import counted_atoms
 from services.documents.chunk_pages import PageFinder
@@ -35,11 +35,11 @@ def chunk_document(
     name: str,
     count_tokens: TokenCounter,
     limits: ChunkingSettings,
-    members: Sequence[Member] = (),
+    members: Sequence[str] = (),
 ) -> list[ChunkDraft]:
     """The chunks in reading order; a sheet's summary stands before its rows, a container's summary is last.
 
-    `name` stands in for a missing title.
+    `name` stands in for a missing title; `members` are the paths of what a container holds.
     """
     counter = count_tokens
     prefixes = PrefixWriter(doc.title or name, counter)
@@ -77,10 +77,11 @@ def _pieces(text: str, plan: Outline, prefixes: PrefixWriter, counter: TokenCoun
         run = plan.runs[number]
         path = plan.sections[run.section].path
         for first, last in pack(text, atoms, bounds[number]):
-            prefix = prefixes.write(path[: len(path) - run.own_headings] if first == 0 else path)[0]
+            prefix, used = prefixes.write(path[: len(path) - run.own_headings] if first == 0 else path)
             repeats_header = run.header is None or atoms[first].start > run.header[0]
             context = contexts[number] if repeats_header else None
-            pieces.append(Piece(run, atoms[first:last], prefix, context))
+            used += context_tokens[number] if context else 0
+            pieces.append(Piece(run, atoms[first:last], prefix, context, used))
     return settle(text, pieces, counter, child_tokens)
 
 
@@ -158,7 +159,7 @@ def _with_sheet_summaries(
 
 
 def _container_summary(
-    name: str, members: Sequence[Member], prefixes: PrefixWriter, counter: TokenCounter, limits: ChunkingSettings
+    name: str, members: Sequence[str], prefixes: PrefixWriter, counter: TokenCounter, limits: ChunkingSettings
 ) -> ChunkDraft:
     """Lists as many members as the bound allows."""
     low, high = 0, len(members)

@@ -29,7 +29,9 @@ def parse_file(
     except PermanentFailure:
         raise
     except MemoryError as error:
-        raise bound_reached("memory", f"reading {name!r} takes too much memory", "memory_mb", limits.memory_mb) from error
+        raise bound_reached(
+            "memory", f"reading {name!r} takes too much memory", "memory_mb", limits.memory_mb
+        ) from error
     except RecursionError as error:
         raise PermanentFailure("too_deep", f"{name!r} is nested too deeply") from error
     except Exception as error:

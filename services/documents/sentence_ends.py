@@ -33,10 +33,16 @@ _PROTECTED_HINT = regex.compile(r"\]\(|://|\$|\\[(\[]|`")
 
 
 def protected_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Links, formulas and code spans in text[start:end], in order."""
+    """Links, formulas and code spans in text[start:end], in order; marks that join their last character are in."""
     if not _PROTECTED_HINT.search(text, start, end):
         return []
-    return [match.span() for match in _PROTECTED.finditer(text, start, end)]
+    spans: list[tuple[int, int]] = []
+    for match in _PROTECTED.finditer(text, start, end):
+        right = match.end()
+        while right < end and not is_boundary(text, right):
+            right += 1
+        spans.append((match.start(), right))
+    return spans
 
 
 def cut_places(text: str, start: int, end: int, by: CutKind) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemas.parsed_documents import Block, Member
+from schemas.parsed_documents import Block
 
 _EXAMPLES = 3
 _EXAMPLE_CHARACTERS = 40
@@ -42,8 +42,8 @@ def _number(value: str) -> float | None:
         return None
 
 
-def member_summary(name: str, members: Sequence[Member], shown: int) -> str:
-    """The first `shown` members by path; the rest as a number."""
-    listed = "\n".join(member.path for member in members[:shown])
+def member_summary(name: str, members: Sequence[str], shown: int) -> str:
+    """The paths of the first `shown` members; the rest as a number."""
+    listed = "\n".join(members[:shown])
     more = f"\nand {len(members) - shown} more" if shown < len(members) else ""
     return f"{name} contains {len(members)} files:\n{listed}{more}"

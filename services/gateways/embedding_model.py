@@ -16,8 +16,10 @@ Vectors = NDArray[np.float32]
 class TokenCounter(Protocol):
     """Counts a text's own tokens, without the markers and the prefix that the model adds."""
 
-    limit: int
-    """Tokens of one input that the model reads, markers and prefix included."""
+    @property
+    def limit(self) -> int:
+        """Tokens of one input that the model reads, markers and prefix included."""
+        ...
 
     def count(self, texts: list[str]) -> list[int]:
         """The number of tokens of each text."""
@@ -69,6 +71,8 @@ class RejectedTexts(PermanentFailure):
 
     def __init__(self, reasons: Mapping[int, str], vectors: Vectors) -> None:
         first = next(iter(reasons.values()))
-        super().__init__("model_rejected", f"the embedding model refused {len(reasons)} of {len(vectors)} texts: {first}")
+        super().__init__(
+            "model_rejected", f"the embedding model refused {len(reasons)} of {len(vectors)} texts: {first}"
+        )
         self.reasons = dict(reasons)
         self.vectors = vectors

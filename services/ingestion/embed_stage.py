@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from sqlalchemy import RowMapping
+from collections.abc import Callable, Sequence
 
 from schemas.settings import EmbeddingSettings
 from services.gateways.embedding_model import EmbeddingModel
 from services.ingestion.version_work import StageProgress, VersionWork, enter_stage
 from services.stores import chunks_store, documents_store, embeddings_store, runs_store
-from services.stores.database import Database, Transaction
+from services.stores.database import Database, Row, Transaction
 
 STEP = "embed"
 
@@ -18,10 +16,17 @@ STEP = "embed"
 class EmbedStage:
     """The cache is the cursor: what was embedded before a kill is not embedded again."""
 
-    def __init__(self, database: Database, model: EmbeddingModel, settings: EmbeddingSettings) -> None:
+    def __init__(
+        self,
+        database: Database,
+        model: EmbeddingModel,
+        settings: EmbeddingSettings,
+        failpoint: Callable[[str], None],
+    ) -> None:
         self._database = database
         self._model = model
         self._settings = settings
+        self._failpoint = failpoint
 
     async def run(self, work: VersionWork) -> dict[str, int]:
         """Counts: chunks, made (embeddings made by this run, over all its attempts)."""
@@ -34,13 +39,14 @@ class EmbedStage:
             batch = missing[start : start + self._settings.batch]
             made = await self._embed(work, batch, made)
             await progress.show(start + len(batch), len(missing))
+            self._failpoint("embed.between_batches")
         return {"chunks": len(missing), "made": made}
 
     async def _made_before(self, transaction: Transaction, work: VersionWork) -> int:
         stored = await runs_store.step_result(transaction, work.run_id, STEP)
         return int((stored or {}).get("made", 0))
 
-    async def _embed(self, work: VersionWork, batch: Sequence[RowMapping], made: int) -> int:
+    async def _embed(self, work: VersionWork, batch: Sequence[Row], made: int) -> int:
         """Embeds one batch and keeps vectors and count in one transaction, so the count survives a kill too."""
         vectors = await self._model.embed_passages([row["embedding_input"] for row in batch])
         by_hash = {row["input_hash"]: vector for row, vector in zip(batch, vectors, strict=True)}

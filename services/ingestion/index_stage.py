@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from sqlalchemy import RowMapping
-
 from schemas.access import index_readers
 from schemas.index_records import IndexedChunk
 from services.gateways.embedding_model import EmbeddingModel
 from services.ingestion.version_work import VersionWork, enter_stage
 from services.retrieval.index_tokens import chunk_tokens
 from services.stores import chunks_store, documents_store, embeddings_store
-from services.stores.database import Database, Transaction
+from services.stores.database import Database, Row, Transaction
 from services.stores.keyword_index import KeywordIndex
 from services.stores.vector_index import VectorIndex
 
@@ -61,9 +59,9 @@ class IndexStage:
         self,
         transaction: Transaction,
         tenant: str,
-        document: RowMapping,
-        version: RowMapping | None,
-        rows: Sequence[RowMapping],
+        document: Row,
+        version: Row | None,
+        rows: Sequence[Row],
     ) -> None:
         vectors = await embeddings_store.of_chunks(transaction, self._model.name, [row["chunk_id"] for row in rows])
         points = await asyncio.to_thread(self._points, tenant, document, version, rows, vectors)
@@ -74,9 +72,9 @@ class IndexStage:
     def _points(
         self,
         tenant: str,
-        document: RowMapping,
-        version: RowMapping | None,
-        rows: Sequence[RowMapping],
+        document: Row,
+        version: Row | None,
+        rows: Sequence[Row],
         vectors: dict[str, bytes],
     ) -> list[IndexedChunk]:
         readers = index_readers(document["space_id"], document["owner"], document["readers"] or [])

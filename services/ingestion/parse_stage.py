@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-
-from sqlalchemy import RowMapping
 
 from schemas.access import Actor
 from schemas.documents import Upload
@@ -17,9 +16,10 @@ from services.documents.parser_pool import ParserPool
 from services.ingestion.version_work import VersionWork, enter_stage
 from services.stores import documents_store
 from services.stores.blob_store import BlobStore
-from services.stores.database import Database
+from services.stores.database import Database, Row
 
-ReceiveMembers = Callable[[Actor, RowMapping, VersionWork, list[Upload]], Awaitable[None]]
+PIECE_BYTES = 1_000_000
+ReceiveMembers = Callable[[Actor, VersionWork, list[Upload]], Awaitable[None]]
 
 
 class ParseStage:
@@ -50,9 +50,7 @@ class ParseStage:
         counts = {"blocks": len(parsed.blocks), "characters": len(canonical.text), "pages": pages}
         return {**counts, "members": len(parsed.members)}
 
-    async def _parse(
-        self, work: VersionWork, document: RowMapping, version: RowMapping, folder: Path
-    ) -> ParsedDocument:
+    async def _parse(self, work: VersionWork, document: Row, version: Row, folder: Path) -> ParsedDocument:
         source = folder / "source"
         scratch = folder / "members"
         scratch.mkdir()
@@ -61,7 +59,7 @@ class ParseStage:
         depth = await self._depth(work, document)
         return await self._pool.parse(source, name, version["media_type"], scratch, depth)
 
-    async def _depth(self, work: VersionWork, document: RowMapping) -> int:
+    async def _depth(self, work: VersionWork, document: Row) -> int:
         depth, parent = 0, document["parent_id"]
         async with self._database.begin(work.tenant) as transaction:
             while parent is not None:
@@ -71,7 +69,7 @@ class ParseStage:
         return depth
 
     async def _store(
-        self, work: VersionWork, document: RowMapping, parsed: ParsedDocument, canonical: CanonicalDocument
+        self, work: VersionWork, document: Row, parsed: ParsedDocument, canonical: CanonicalDocument
     ) -> None:
         """Blobs first, then the row that names them (invariant 1)."""
         text_key = f"{work.blob_prefix}/text"
@@ -90,13 +88,11 @@ class ParseStage:
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             await documents_store.append(transaction, work.document_id, "document.parsed", data, run_id=work.run_id)
 
-    async def _receive(
-        self, work: VersionWork, document: RowMapping, version: RowMapping, parsed: ParsedDocument
-    ) -> None:
+    async def _receive(self, work: VersionWork, document: Row, version: Row, parsed: ParsedDocument) -> None:
         uploads = []
         for number, member in enumerate(parsed.members):
             key = f"{work.blob_prefix}/members/{number}"
-            size, sha256 = await self._blobs.put_file(key, Path(member.file))
+            size, sha256 = await self._blobs.put_stream(key, _pieces(Path(member.file)))
             uploads.append(
                 Upload(
                     space_id=document["space_id"],
@@ -112,4 +108,11 @@ class ParseStage:
                 )
             )
         actor = Actor(tenant=work.tenant, user=document["owner"] or "")
-        await self._receive_members(actor, document, work, uploads)
+        await self._receive_members(actor, work, uploads)
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    """A member's bytes, never whole in memory."""
+    with path.open("rb") as file:
+        while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+            yield piece

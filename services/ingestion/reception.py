@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from sqlalchemy import RowMapping, select
-
 from schemas.access import SPACE_READERS, Actor
 from schemas.documents import Outcome, Receipt, Upload
 from schemas.domain_events import EventDraft
@@ -14,11 +12,8 @@ from schemas.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from schemas.identifiers import new_id, run_stream, space_stream
 from schemas.settings import LimitSettings
 from schemas.workflow_contracts import INGEST_DOCUMENT, REFRESH_ACCESS, REMOVE_DOCUMENT, REMOVE_SPACE
-from services.ingestion import duplicates
 from services.stores import documents_store, event_log, runs_store, spaces_store
-from services.stores.database import Database, Transaction
-from services.stores.readable import readable, spaces_with_role
-from services.stores.tables.documents import documents
+from services.stores.database import Database, Row, Transaction
 
 DeliverHead = Callable[[str, str], Awaitable[None]]
 """Hands the head row of a stream to Temporal right after the commit; the relay does it when this fails."""
@@ -48,8 +43,11 @@ class Reception:
             receipts.append(receipt)
         return receipts
 
-    async def take(self, transaction: Transaction, actor: Actor, upload: Upload) -> Receipt:
-        """Within the caller's transaction: a new document, a new version, or nothing new. The name is locked first."""
+    async def take(self, transaction: Transaction, actor: Actor, upload: Upload, *, trusted: bool = False) -> Receipt:
+        """Within the caller's transaction: a new document, a new version, or nothing new. The name is locked first.
+
+        `trusted` uploads come from the system (members of a container) and may replace what the owner cannot read now.
+        """
         self._check(upload)
         await transaction.lock(f"name:{upload.space_id}:{upload.source}:{upload.external_id}")
         if not await documents_store.space_is_living(transaction, upload.space_id):
@@ -57,7 +55,7 @@ class Reception:
         existing = await documents_store.by_identity(transaction, upload.space_id, upload.source, upload.external_id)
         if existing is None:
             return await self._write_version(transaction, actor, upload, new_id(), 1, "created")
-        if not await self._may_read(transaction, actor, existing["id"]):
+        if not trusted and not await documents_store.is_readable(transaction, actor, existing["id"]):
             raise Conflict("A document of this name is there already.", type="name_taken")
         newest = await documents_store.version(transaction, existing["id"], existing["newest_version"])
         if newest is not None and _same_bytes(newest, upload):
@@ -76,10 +74,6 @@ class Reception:
             raise InvalidRequest(f"At most {self._limits.tags} tags (PERDURE_LIMITS__TAGS).")
         check_readers(upload.readers)
 
-    async def _may_read(self, transaction: Transaction, actor: Actor, document_id: str) -> bool:
-        statement = select(documents.c.id).where(documents.c.id == document_id, readable(actor))
-        return await transaction.scalar(statement) is not None
-
     async def _write_version(
         self,
         transaction: Transaction,
@@ -88,7 +82,7 @@ class Reception:
         document_id: str,
         number: int,
         outcome: Outcome,
-        existing: RowMapping | None = None,
+        existing: Row | None = None,
     ) -> Receipt:
         run_id = new_id()
         data: dict[str, Any] = {
@@ -131,7 +125,7 @@ class Reception:
         await documents_store.append(
             transaction, document_id, "document.received", data, actor=actor.user, run_id=run_id, traceparent=trace
         )
-        duplicate = await duplicates.readable_twin(transaction, actor, upload.sha256, document_id)
+        duplicate = await documents_store.readable_twin(transaction, actor, upload.sha256, document_id)
         shown: Outcome = "accepted" if upload.url is not None else outcome
         return Receipt(
             document_id=document_id,
@@ -143,9 +137,7 @@ class Reception:
             duplicate_of=duplicate,
         )
 
-    async def _apply_metadata(
-        self, transaction: Transaction, actor: Actor, existing: RowMapping, upload: Upload
-    ) -> None:
+    async def _apply_metadata(self, transaction: Transaction, actor: Actor, existing: Row, upload: Upload) -> None:
         """Readers, tags and title that came along with bytes we have already."""
         if upload.readers is not None and sorted(upload.readers) != sorted(existing["readers"] or []):
             await self._change_readers(transaction, actor, existing, upload.readers)
@@ -207,7 +199,7 @@ class Reception:
         await self.start_all(started)
         return started[0]
 
-    async def bury(self, transaction: Transaction, actor: Actor, document: RowMapping) -> list[str]:
+    async def bury(self, transaction: Transaction, actor: Actor, document: Row) -> list[str]:
         """Tombstone, cancels and RemoveDocument for a document and all below it; the first run id is the document's own.
 
         Runs are locked before documents, as everywhere. An ingest that slips in between finds the tombstone.
@@ -228,7 +220,7 @@ class Reception:
         await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
         return [*removals, *cancelled]
 
-    async def _queue_removal(self, transaction: Transaction, actor: Actor, row: RowMapping) -> str:
+    async def _queue_removal(self, transaction: Transaction, actor: Actor, row: Row) -> str:
         run_id = new_id()
         await runs_store.create(
             transaction,
@@ -273,9 +265,7 @@ class Reception:
             run_id = await self._change_readers(transaction, actor, document, readers)
         await self._start(run_id)
 
-    async def _change_readers(
-        self, transaction: Transaction, actor: Actor, document: RowMapping, readers: list[str]
-    ) -> str:
+    async def _change_readers(self, transaction: Transaction, actor: Actor, document: Row, readers: list[str]) -> str:
         run_id = new_id()
         await runs_store.create(
             transaction,
@@ -300,22 +290,18 @@ class Reception:
             document = await self._writable(transaction, actor, document_id)
             await self._change_tags(transaction, actor, document, tags)
 
-    async def _change_tags(self, transaction: Transaction, actor: Actor, document: RowMapping, tags: list[str]) -> None:
+    async def _change_tags(self, transaction: Transaction, actor: Actor, document: Row, tags: list[str]) -> None:
         await self._change(transaction, actor, document["id"], "document.tags_changed", {"tags": tags})
 
     async def _writable(
         self, transaction: Transaction, actor: Actor, document_id: str, *, managing: bool = False
-    ) -> RowMapping:
+    ) -> Row:
         """The document. 404 when it may not be read, 403 when it may be read but not changed."""
-        statement = select(documents).where(documents.c.id == document_id, readable(actor))
-        row = await transaction.one_or_none(statement)
+        row = await documents_store.get_readable(transaction, actor, document_id)
         if row is None:
             raise NotFound("There is no such document that this key can see.", document=document_id)
         least = "manager" if managing and row["owner"] != actor.user else "contributor"
-        allowed = select(documents.c.id).where(
-            documents.c.id == document_id, documents.c.space_id.in_(spaces_with_role(actor, least))
-        )
-        if await transaction.scalar(allowed) is None:
+        if not await spaces_store.has_role(transaction, actor, row["space_id"], least):
             raise Forbidden(f"This needs the role '{least}' on the document's space.", needs=least)
         return row
 
@@ -335,13 +321,13 @@ def check_readers(readers: list[str] | None) -> None:
             raise InvalidRequest(f"'{reader}' is no reader: use 'space', 'user:<id>' or 'group:<id>'.", reader=reader)
 
 
-def _same_bytes(newest: RowMapping, upload: Upload) -> bool:
+def _same_bytes(newest: Row, upload: Upload) -> bool:
     if newest["state"] in ("failed", "cancelled") or upload.sha256 is None:
         return False
     return bool(newest["sha256"] == upload.sha256)
 
 
-def _receipt(existing: RowMapping, upload: Upload, run_id: str | None, outcome: Outcome) -> Receipt:
+def _receipt(existing: Row, upload: Upload, run_id: str | None, outcome: Outcome) -> Receipt:
     return Receipt(
         document_id=existing["id"],
         external_id=upload.external_id,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import RowMapping
-
 from schemas.errors import TransientFailure
 from schemas.identifiers import document_stream
 from services.gateways.embedding_model import EmbeddingModel
 from services.stores import chunks_store, documents_store, embeddings_store, event_log, runs_store, scrub_store
 from services.stores.blob_store import BlobStore
-from services.stores.database import Database, Transaction
+from services.stores.database import Database, Row, Transaction
 from services.stores.keyword_index import KeywordIndex
 from services.stores.vector_index import VectorIndex
 
@@ -83,7 +81,7 @@ class Removal:
                 raise TransientFailure("not_empty", f"{left} rows of the document are still in Postgres")
         return {"removed": removed}
 
-    async def _take_from_statistics(self, transaction: Transaction, document: RowMapping) -> None:
+    async def _take_from_statistics(self, transaction: Transaction, document: Row) -> None:
         if document["live_version"] is None:
             return
         name, dimensions = self._model.name, self._model.dimensions

@@ -10,12 +10,13 @@ reading is the same stream fed once, so what was streamed is what is stored.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import regex
 
 MAX_INLINE_CODE_CHARS = 300
 _MAX_RANGE = 20
+_MAX_TAIL_CHARS = 40
 
 _NUMBERS = r"\s{0,3}\d{1,9}(?:\s{0,3}[,，、;；–-]\s{0,3}\d{1,9}){0,20}\s{0,3}"
 _SOURCE_WORD = (
@@ -32,6 +33,7 @@ _ONE_MARK = regex.compile(_MARK)
 _PLAIN = regex.compile(rf"[\[【]({_NUMBERS})(?:†[^】\n]*)?[\]】]")
 _INLINE_CODE = regex.compile(rf"`[^`\n]{{0,{MAX_INLINE_CODE_CHARS}}}`")
 _STOP = regex.compile(r"[\[【(（`\n]|[ \t]+")
+_OPEN_BRACKET = regex.compile(r"[\[【][^\]】]*$")
 _RANGE = regex.compile(r"(\d+)\s*[–-]\s*(\d+)")
 
 _FOREIGN_MARK = regex.compile(r"(?<![\w\])])[\[【](\d+(?:\s*[,;–-]\s*\d+)*)[\]】](?!\()")
@@ -63,11 +65,15 @@ class CitationStream:
     """Feed deltas, get text whose only marks are supplied numbers. `close` gives what was held back.
 
     The concatenation of all that `feed` and `close` gave is the same for every way of cutting the text into deltas.
+    `marks` are the marks in it: (start, end, number), in order; what looks like one inside code is none.
     """
 
     def __init__(self, supplied: Collection[int]) -> None:
         self._supplied = frozenset(supplied)
+        self.marks: list[tuple[int, int, int]] = []
         self._held = ""
+        self._given = 0
+        self._tail = ""
         self._in_fence = False
         self._at_line_start = True
         self._swallow_spaces = False
@@ -89,6 +95,8 @@ class CitationStream:
             piece, position = step
             if piece:
                 out.append(piece)
+                self._given += len(piece)
+                self._tail = (self._tail + piece)[-_MAX_TAIL_CHARS:]
                 self._at_line_start = piece.endswith("\n") or (self._at_line_start and piece.isspace())
         self._held = text[position:]
         return "".join(out)
@@ -142,7 +150,11 @@ class CitationStream:
             if step is None:
                 return None
             piece, after = step
-            return (text[position:end] + piece if piece else ""), after
+            if not piece.strip():
+                return piece, after
+            gap = end - position
+            self.marks = [(a + gap, b + gap, n) if a >= self._given else (a, b, n) for a, b, n in self.marks]
+            return text[position:end] + piece, after
         return text[position:end], end
 
     def _step_mark(self, text: str, position: int, final: bool) -> tuple[str, int] | None:
@@ -157,5 +169,16 @@ class CitationStream:
             for number in numbers_in(mark)
             if number in self._supplied
         ]
-        self._swallow_spaces = not known and self._at_line_start
-        return "".join(f"[{number}]" for number in dict.fromkeys(known)), match.end()
+        if known:
+            return self._write(dict.fromkeys(known)), match.end()
+        self._swallow_spaces = self._at_line_start
+        # what stood around the mark must not close up into another one: [[9]7] is not [7]
+        return (" " if _OPEN_BRACKET.search(self._tail) else ""), match.end()
+
+    def _write(self, numbers: Iterable[int]) -> str:
+        piece = ""
+        for number in numbers:
+            start = self._given + len(piece)
+            piece += f"[{number}]"
+            self.marks.append((start, self._given + len(piece), number))
+        return piece

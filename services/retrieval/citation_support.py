@@ -38,7 +38,7 @@ def readable_text(passage: Passage) -> str:
 
 
 def support_check(sentence: str, passage_text: str) -> float:
-    """Share in [0, 1] of the sentence's content terms that the passage holds; identifiers and numbers count double.
+    """Share in [0, 1] of the sentence's content terms that the passage holds; identifiers count double.
 
     At most WRONG_FIGURE_AT_MOST when the sentence states a figure that the passage does not (in digits, words or
     Chinese numerals). A sentence in a script that the passage does not use is judged by the terms both could hold,
@@ -79,8 +79,13 @@ class HeldTerms:
 
 
 def _weighted_share(wanted: list[str], held: HeldTerms) -> float:
-    weights = {term: _IDENTIFIER_WEIGHT if any(map(str.isdigit, term)) else 1.0 for term in wanted}
+    weights = {term: _IDENTIFIER_WEIGHT if _names_a_thing(term) else 1.0 for term in wanted}
     return sum(weights[term] for term in wanted if term in held) / sum(weights.values())
+
+
+def _names_a_thing(term: str) -> bool:
+    """Figures alone have a rule of their own."""
+    return any(map(str.isdigit, term)) and _FIGURES_ONLY.fullmatch(term) is None
 
 
 def best_quote(sentence: str, passage: Passage) -> tuple[int, int] | None:

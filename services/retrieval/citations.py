@@ -8,7 +8,7 @@ import regex
 
 from schemas.answers import Citation
 from schemas.passages import CheckedText, CitedSentence, CitedText, Passage
-from services.retrieval.citation_marks import MARK, CitationStream
+from services.retrieval.citation_marks import CitationStream
 from services.retrieval.citation_support import SupportCheck, best_quote, readable_text, support_check
 from services.retrieval.passage_ranges import cite
 from services.retrieval.sentences import sentence_spans
@@ -28,10 +28,7 @@ def read_citations(text: str, supplied: Collection[int]) -> CitedText:
     """The text with only supplied numbers left, the numbers in order of first use, and who cites what."""
     stream = CitationStream(supplied)
     clean = stream.feed(text) + stream.close()
-    sentences = [
-        CitedSentence(start=start, end=end, numbers=_numbers(clean[start:end]))
-        for start, end in _sentences_with_their_marks(clean)
-    ]
+    sentences = [_cited(start, end, stream.marks) for start, end in _sentences_with_their_marks(clean)]
     used = list(dict.fromkeys(number for sentence in sentences for number in sentence.numbers))
     return CitedText(text=clean, used=used, sentences=sentences)
 
@@ -59,7 +56,7 @@ def check_citations(
         if check(words, sources) >= support_threshold:
             continue
         mark = UNSUPPORTED_MARK_CHINESE if _HAN.search(words) else UNSUPPORTED_MARK
-        place = sentence.start + shift + max(match.end() for match in MARK.finditer(words))
+        place = sentence.marks[-1][1] + shift
         text = text[:place] + mark + text[place:]
         unsupported.append((sentence.start + shift, sentence.end + shift + len(mark)))
         shift += len(mark)
@@ -80,8 +77,10 @@ def resolve_citations(cited: CitedText, passages: Sequence[Passage]) -> list[Cit
     return citations
 
 
-def _numbers(sentence: str) -> list[int]:
-    return list(dict.fromkeys(int(number) for number in MARK.findall(sentence)))
+def _cited(start: int, end: int, marks: Sequence[tuple[int, int, int]]) -> CitedSentence:
+    own = [mark for mark in marks if start <= mark[0] and mark[1] <= end]
+    numbers = list(dict.fromkeys(number for _, _, number in own))
+    return CitedSentence(start=start, end=end, marks=[(a, b) for a, b, _ in own], numbers=numbers)
 
 
 def _sentences_with_their_marks(text: str) -> list[tuple[int, int]]:

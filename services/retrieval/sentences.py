@@ -11,7 +11,7 @@ import regex
 MAX_SENTENCE_CHARS = 1_000
 
 _CLOSERS = "\"'”’）)】」』》\\]"
-_ENDINGS = regex.compile(rf"(?:[。！？；…]+[{_CLOSERS}]*|[.!?]+[{_CLOSERS}]*(?=\s|$|\[\d))")
+_ENDINGS = regex.compile(rf"(?:[。！？…]+[{_CLOSERS}]*|[.!?]+[{_CLOSERS}]*(?=\s|$|\[\d))")
 _ABBREVIATION = regex.compile(
     r"(?:^|[\s(])(?:e\.g|i\.e|etc|cf|vs|approx|no|nos|fig|figs|eq|sec|ch|art|vol|pp?|mr|mrs|ms|dr|prof|st|jr|sr|inc|ltd|co|"
     r"corp|dept|est|al)\.$",
@@ -57,6 +57,8 @@ def _logical_lines(text: str) -> list[tuple[int, int]]:
 def _sentences_of_line(text: str, start: int, end: int) -> list[tuple[int, int]]:
     spans = []
     begin = start
+    if text[start:end].lstrip().startswith("|"):
+        return [_trimmed(text, start, end)]  # a table row is one statement, whatever its cells say
     for match in _ENDINGS.finditer(text, start, end):
         if match.group().startswith(".") and _no_end(text, begin, match.start() + 1):
             continue

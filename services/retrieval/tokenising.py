@@ -47,7 +47,7 @@ class Word(NamedTuple):
     stem: str
 
 
-@lru_cache(maxsize=131_072)
+@lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     plain = without_accents(word)
     if plain.isascii() and plain.isalpha() and 2 < len(plain) <= _MAX_STEMMED_CHARS:
@@ -62,7 +62,7 @@ def pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)]
 
 
-@lru_cache(maxsize=131_072)
+@lru_cache(maxsize=32_768)
 def words_of(compound: str) -> tuple[Word, ...]:
     """The simple words of a compound, in order."""
     words = []
@@ -77,7 +77,7 @@ def words_of(compound: str) -> tuple[Word, ...]:
     return tuple(words)
 
 
-@lru_cache(maxsize=131_072)
+@lru_cache(maxsize=32_768)
 def wholes_of(compound: str) -> tuple[str, ...]:
     """A compound as it stands, and the hyphenated pieces inside a dotted one (`a.PPR-9087.pdf` holds PPR-9087)."""
     whole = compound.removesuffix("'s")
@@ -89,7 +89,7 @@ def wholes_of(compound: str) -> tuple[str, ...]:
     return tuple(wholes)
 
 
-@lru_cache(maxsize=131_072)
+@lru_cache(maxsize=65_536)
 def spaced_tokens(run: str) -> tuple[str, ...]:
     """All tokens of a word, compound or number: each word's exact form and, where it differs, its stem; then wholes."""
     if "," in run:

@@ -95,6 +95,10 @@ class BlobStore:
             path.unlink(missing_ok=True)
         return size, sha256
 
+    async def put_file(self, key: str, path: Path, max_bytes: int | None = None) -> tuple[int, str]:
+        """Store a copy of a file as `put_stream` does; its bytes and SHA-256 (hex)."""
+        return await self.put_stream(key, _pieces_of(path), max_bytes)
+
     async def get(self, key: str) -> bytes:
         _check(key)
         async with _named_failures(key):
@@ -200,6 +204,13 @@ async def _gather(path: Path, pieces: AsyncIterator[bytes], max_bytes: int | Non
                 await asyncio.to_thread(flush, file, last=False)
         await asyncio.to_thread(flush, file, last=True)
     return size, digest.hexdigest()
+
+
+async def _pieces_of(path: Path) -> AsyncIterator[bytes]:
+    file = await asyncio.to_thread(path.open, "rb")
+    with file:
+        while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+            yield piece
 
 
 def _check(key: str) -> None:

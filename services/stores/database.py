@@ -1,8 +1,8 @@
 """The only place that opens Postgres transactions. Each is bound to one tenant by row-level security (invariant 12).
 
-A transaction sets `perdure.tenant` and steps down to the role `perdure_app`, whose policies show and accept rows of that
-tenant alone: a forgotten WHERE clause can then not leak. Work that serves all tenants (the relay, the reconciler,
-rebuilds) says so by `every_tenant(reason)`.
+A transaction sets `perdure.tenant`, and the policies show and accept rows of that tenant alone, also to the tables' owner:
+a forgotten WHERE clause can then not leak. Work that serves all tenants (the relay, the reconciler, rebuilds) says so by
+`every_tenant(reason)`. Policies do not hold for superusers, so `infra/migrate.py` refuses to work as one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from schemas.errors import EngineDown, TransientFailure
 
+Row = RowMapping
+"""A row as stores give it to services: a mapping by column name."""
+
 EVERY_TENANT = "*"
-APP_ROLE = "perdure_app"
-_BIND = text("SELECT set_config('role', :role, true), set_config('perdure.tenant', :tenant, true)")
+_BIND = text("SELECT set_config('perdure.tenant', :tenant, true)")
 _RETRYABLE = {"40001", "40P01", "55P03", "57014"}  # serialization, deadlock, lock timeout, statement timeout
 
 
@@ -83,7 +85,7 @@ class Database:
     @asynccontextmanager
     async def begin(self, tenant: str) -> AsyncIterator[Transaction]:
         """A transaction that commits when the block ends well and rolls back when it does not."""
-        async with self._transaction(tenant, APP_ROLE) as transaction:
+        async with self._transaction(tenant) as transaction:
             yield transaction
 
     @asynccontextmanager
@@ -91,16 +93,16 @@ class Database:
         """A transaction over all tenants; `reason` says why to whoever reads the call."""
         if not reason:
             raise ValueError("every_tenant needs a reason")
-        async with self._transaction(EVERY_TENANT, APP_ROLE) as transaction:
+        async with self._transaction(EVERY_TENANT) as transaction:
             yield transaction
 
     @asynccontextmanager
-    async def _transaction(self, tenant: str, role: str) -> AsyncIterator[Transaction]:
+    async def _transaction(self, tenant: str) -> AsyncIterator[Transaction]:
         if not tenant:
             raise ValueError("a transaction needs a tenant")
         try:
             async with self._engine.begin() as connection:
-                await connection.execute(_BIND, {"role": role, "tenant": tenant})
+                await connection.execute(_BIND, {"tenant": tenant})
                 yield Transaction(connection, tenant, datetime.now(UTC))
         except (OperationalError, InterfaceError, DBAPIError) as error:
             raise self.failure_of(error) from error

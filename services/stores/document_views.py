@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, literal, select
 
 from schemas.access import Actor
 from schemas.documents import ChunkView, DocumentView, HistoryEntry, VersionView
@@ -54,7 +54,7 @@ async def newest_first(
     if state is not None:
         wanted.append(documents.c.state == state)
     if tag is not None:
-        wanted.append(documents.c.tags.contains([tag]))
+        wanted.append(literal(tag) == func.any(documents.c.tags))
     if before is not None:
         wanted.append(documents.c.id < before)
     statement = _with_newest().where(*wanted).order_by(documents.c.id.desc()).limit(limit)

@@ -6,14 +6,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import RowMapping, and_, select, update
+from sqlalchemy import and_, select, update
 
+from schemas.access import Actor
 from schemas.documents import ENDED_STATES
 from schemas.domain_events import EventDraft
 from schemas.errors import PerdureError
 from schemas.identifiers import document_stream
 from services.stores import event_log
-from services.stores.database import Database, Transaction
+from services.stores.database import Database, Row, Transaction
+from services.stores.readable import readable
 from services.stores.tables.documents import document_versions, documents
 from services.stores.tables.identity import spaces
 from services.stores.tables.runs import runs
@@ -38,24 +40,24 @@ async def writing(database: Database, tenant: str, document_id: str) -> AsyncIte
         yield transaction
 
 
-async def require_alive(transaction: Transaction, document_id: str) -> RowMapping:
+async def require_alive(transaction: Transaction, document_id: str) -> Row:
     row = await get(transaction, document_id)
     if row is None or row["tombstoned_at"] is not None:
         raise DocumentGone(document_id)
     return row
 
 
-async def get(transaction: Transaction, document_id: str, *, for_update: bool = False) -> RowMapping | None:
+async def get(transaction: Transaction, document_id: str, *, for_update: bool = False) -> Row | None:
     statement = select(documents).where(documents.c.id == document_id)
     return await transaction.one_or_none(statement.with_for_update() if for_update else statement)
 
 
-async def version(transaction: Transaction, document_id: str, number: int) -> RowMapping | None:
+async def version(transaction: Transaction, document_id: str, number: int) -> Row | None:
     of_version = and_(document_versions.c.document_id == document_id, document_versions.c.number == number)
     return await transaction.one_or_none(select(document_versions).where(of_version))
 
 
-async def by_identity(transaction: Transaction, space_id: str, source: str, external_id: str) -> RowMapping | None:
+async def by_identity(transaction: Transaction, space_id: str, source: str, external_id: str) -> Row | None:
     """The living document of this name, locked."""
     named = and_(
         documents.c.space_id == space_id,
@@ -66,6 +68,33 @@ async def by_identity(transaction: Transaction, space_id: str, source: str, exte
     return await transaction.one_or_none(select(documents).where(named).with_for_update())
 
 
+async def get_readable(transaction: Transaction, actor: Actor, document_id: str) -> Row | None:
+    statement = select(documents).where(documents.c.id == document_id, readable(actor))
+    return await transaction.one_or_none(statement)
+
+
+async def is_readable(transaction: Transaction, actor: Actor, document_id: str) -> bool:
+    return await get_readable(transaction, actor, document_id) is not None
+
+
+async def readable_twin(transaction: Transaction, actor: Actor, sha256: str | None, but_not: str) -> str | None:
+    """The oldest other document with these bytes in its newest version that the actor may read."""
+    if sha256 is None:
+        return None
+    newest = and_(
+        document_versions.c.document_id == documents.c.id, document_versions.c.number == documents.c.newest_version
+    )
+    statement = (
+        select(documents.c.id)
+        .join(document_versions, newest)
+        .where(document_versions.c.sha256 == sha256, documents.c.id != but_not, readable(actor))
+        .order_by(documents.c.created_at)
+        .limit(1)
+    )
+    twin = await transaction.scalar(statement)
+    return str(twin) if twin is not None else None
+
+
 async def unfinished_versions(transaction: Transaction, document_id: str) -> list[int]:
     """Versions whose ingest has not ended: their chunks are kept by every sweep."""
     open_ones = and_(
@@ -74,7 +103,7 @@ async def unfinished_versions(transaction: Transaction, document_id: str) -> lis
     return [row["number"] for row in await transaction.all(select(document_versions.c.number).where(open_ones))]
 
 
-async def children(transaction: Transaction, document_id: str) -> Sequence[RowMapping]:
+async def children(transaction: Transaction, document_id: str) -> Sequence[Row]:
     living = and_(documents.c.parent_id == document_id, documents.c.tombstoned_at.is_(None))
     return await transaction.all(select(documents).where(living).order_by(documents.c.id))
 
@@ -122,3 +151,9 @@ async def blob_keys(transaction: Transaction, document_id: str) -> set[str]:
     rows = await transaction.all(statement.where(document_versions.c.document_id == document_id))
     return {key for row in rows for key in (row["blob_key"], row["text_key"]) if key is not None}
 
+
+async def live_page(transaction: Transaction, after: str, limit: int) -> Sequence[Row]:
+    """(tenant, id) of documents with a live version, by id: the walk of an index repair."""
+    live = and_(documents.c.id > after, documents.c.live_version.is_not(None), documents.c.tombstoned_at.is_(None))
+    statement = select(documents.c.tenant, documents.c.id).where(live).order_by(documents.c.id).limit(limit)
+    return await transaction.all(statement)

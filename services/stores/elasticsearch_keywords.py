@@ -24,7 +24,7 @@ from schemas.index_records import (
 )
 from services.stores import elasticsearch_mapping as mapping
 from services.stores.index_conditions import AnyOf, Condition, conditions, of_document
-from services.stores.keyword_index import lift_exact
+from services.stores.keyword_index import counted_terms, lift_exact
 
 BATCH_CHUNKS = 500
 PAGE_CHUNKS = 1_000
@@ -84,6 +84,16 @@ class ElasticsearchKeywords:
             return []
         found = await self._search(query=asked, size=limit, source=False, track_total_hits=False)
         return lift_exact([ScoredChunk(hit["_id"], hit["_score"]) for hit in found["hits"]["hits"]])
+
+    async def term_counts(self, tenant: str, spaces: Sequence[str], terms: Sequence[str]) -> dict[str, int]:
+        tokens = counted_terms(terms)
+        if not spaces or not tokens:
+            return {}
+        within = mapping.matching([AnyOf("tenant", [tenant]), AnyOf("space", list(spaces))])
+        holding = [{"term": {"body": token}} for token in tokens.values()]
+        found = await self._search(size=0, query=within, aggregations={"terms": {"filters": {"filters": holding}}})
+        buckets = found["aggregations"]["terms"]["buckets"]
+        return {term: int(bucket["doc_count"]) for term, bucket in zip(tokens, buckets, strict=True)}
 
     async def delete_ids(self, tenant: str, ids: Sequence[str]) -> int:
         return await self._delete([AnyOf("tenant", [tenant]), AnyOf("id", list(ids))]) if ids else 0

@@ -45,7 +45,8 @@ class GroupCommit:
         self._most = most
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="group-commit", daemon=True)
-        self.commits = 0
+        self._open = threading.Lock()
+        self._stopped = False
 
     def start(self) -> None:
         self._thread.start()
@@ -56,12 +57,17 @@ class GroupCommit:
         Cancelling the caller does not take the work back once it has begun.
         """
         job = _Job(work, reads, Future[T]())
-        self._jobs.put(job)
+        with self._open:
+            if self._stopped:
+                raise RuntimeError("the group commit has stopped")
+            self._jobs.put(job)
         return await asyncio.wrap_future(job.done)
 
     def stop(self) -> None:
         """Returns when all that was asked has been answered. Blocks."""
-        self._jobs.put(None)
+        with self._open:
+            self._stopped = True
+            self._jobs.put(None)
         self._thread.join()
 
     def _run(self) -> None:
@@ -96,7 +102,6 @@ class GroupCommit:
                     self._writer.commit()
                 results.append(job.work())
             self._writer.commit()
-            self.commits += 1
         except Exception as error:
             self._writer.rollback()
             for job in batch:

@@ -14,7 +14,7 @@ from schemas.index_records import DocumentPage, DocumentState, IndexedChunk, Ind
 MAX_TOKEN_CHARS = 255
 MAX_QUERY_TOKENS = 400  # with two fields and the identifiers, under the 1,024 clauses that Elasticsearch allows
 MAX_EXACT_TOKENS = 100
-EXACT_BOOST = 32_768.0  # over any BM25 sum of MAX_QUERY_TOKENS terms (each under ln(chunks), about 20)
+EXACT_BOOST = 32_768.0  # over any BM25 sum of MAX_QUERY_TOKENS terms, each under 2.2 ln(chunks)
 
 
 class KeywordIndex(Protocol):
@@ -34,6 +34,10 @@ class KeywordIndex(Protocol):
 
         Score is BM25(body) + title_weight * BM25(title), lifted for exact identifiers (see `lift_exact`).
         """
+        ...
+
+    async def term_counts(self, tenant: str, spaces: Sequence[str], terms: Sequence[str]) -> dict[str, int]:
+        """For each term, how many chunks of these spaces hold it in their body; for at most MAX_QUERY_TOKENS terms."""
         ...
 
     async def delete_ids(self, tenant: str, ids: Sequence[str]) -> int:
@@ -71,6 +75,12 @@ def index_tokens(text: str) -> str:
 def query_tokens(tokens: Iterable[str], most: int) -> list[str]:
     """Each token once, at most `most`, cut as `index_tokens` cuts them."""
     return list(dict.fromkeys(index_tokens(" ".join(tokens)).split()))[:most]
+
+
+def counted_terms(terms: Iterable[str]) -> dict[str, str]:
+    """The terms to count, each with the token that stands for it in the index."""
+    tokens = {term: index_tokens(term) for term in dict.fromkeys(terms)}
+    return dict([(term, token) for term, token in tokens.items() if token][:MAX_QUERY_TOKENS])
 
 
 def _encodable(text: str) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, exists, false, literal, or_, select
+from sqlalchemy import ColumnElement, and_, case, exists, false, func, literal, or_, select
 
 from schemas.access import Actor
-from schemas.runs import RunView
+from schemas.runs import TERMINAL_EVENTS, RunView
 from services.stores import runs_store
 from services.stores.database import Transaction
 from services.stores.readable import actor_is_active, readable, spaces_with_role
 from services.stores.tables.documents import documents
-from services.stores.tables.runs import runs
+from services.stores.tables.runs import run_events, run_streams, runs
 
 MANAGED_KINDS = ("ingest", "remove")
 UNREADABLE_DETAIL = "The document of this run is not readable with this key."
@@ -28,6 +29,27 @@ def visible_run(actor: Actor) -> ColumnElement[bool]:
 async def get(transaction: Transaction, actor: Actor, run_id: str) -> RunView | None:
     row = await transaction.one_or_none(_select(actor).where(runs.c.id == run_id))
     return None if row is None else _view(row)
+
+
+@dataclass(frozen=True)
+class StreamStanding:
+    """A run's stream as one reader finds it. `end_seq` is where its terminal event stands, if it has come."""
+
+    newest_seq: int
+    end_seq: int | None
+    names_hidden: bool
+
+
+async def standing(transaction: Transaction, actor: Actor, run_id: str) -> StreamStanding | None:
+    """Null when the run is not this actor's to read, now."""
+    newest = select(run_streams.c.seq).where(run_streams.c.run_id == runs.c.id).scalar_subquery()
+    of_run = and_(run_events.c.run_id == runs.c.id, run_events.c.type.in_(TERMINAL_EVENTS))
+    end = select(func.max(run_events.c.seq)).where(of_run).scalar_subquery()
+    statement = _select(actor).add_columns(newest.label("newest_seq"), end.label("end_seq"))
+    row = await transaction.one_or_none(statement.where(runs.c.id == run_id))
+    if row is None:
+        return None
+    return StreamStanding(row["newest_seq"] or 0, row["end_seq"], row["names_hidden"])
 
 
 async def newest_first(

@@ -25,7 +25,7 @@ async def withhold_answers(transaction: Transaction, document_id: str) -> None:
     """Text that came from the document leaves stored answers and run events for good, not only from sight."""
     records = select(sources.c.record).where(sources.c.document_id == document_id)
     runs = select(func.replace(sources.c.record, "run:", "")).where(sources.c.document_id == document_id)
-    emptied = {"answer": None, "citations": [], "passages": None}
+    emptied: dict[str, Any] = {"answer": None, "citations": [], "passages": None}
     await transaction.execute(
         update(answers).where(func.concat("run:", answers.c.run_id).in_(records)).values(**emptied)
     )

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import and_, false, func, not_, or_, select
-from sqlalchemy.dialects.postgresql import insert
 
 from schemas.access import Actor
 from services.stores.database import Transaction
 from services.stores.readable import readable
 from services.stores.tables.documents import documents
-from services.stores.tables.runs import answers, sources
+from services.stores.tables.runs import sources
 
 
 @dataclass(frozen=True)
@@ -23,22 +22,14 @@ class Standing:
     outdated: int
 
 
-async def add(transaction: Transaction, record: str, cited: Sequence[tuple[str, int]]) -> None:
-    """Records that `record` holds text of these (document, version) pairs; repeats are no error."""
-    if cited:
-        rows = [{"record": record, "document_id": document, "version": version} for document, version in cited]
-        await transaction.execute(insert(sources).on_conflict_do_nothing(), rows)
-
-
 async def standing(transaction: Transaction, actor: Actor, records: Sequence[str]) -> Standing:
-    """One query over the sources of these records and, for runs, of their answers."""
-    of_answers = select(answers.c.id).where(answers.c.run_id.in_(records))
+    """One query over the sources of these records together."""
     unreadable = or_(documents.c.id.is_(None), not_(func.coalesce(readable(actor), false())))
     outdated = and_(documents.c.id.is_not(None), documents.c.live_version > sources.c.version)
     statement = (
         select(func.count().filter(unreadable).label("unreadable"), func.count().filter(outdated).label("outdated"))
         .select_from(sources.outerjoin(documents, documents.c.id == sources.c.document_id))
-        .where(or_(sources.c.record.in_(records), sources.c.record.in_(of_answers)))
+        .where(sources.c.record.in_(records))
     )
     row = (await transaction.all(statement))[0]
     return Standing(row["unreadable"], row["outdated"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import RowMapping, or_, select, update
 
@@ -20,13 +21,14 @@ async def resolve(transaction: Transaction, actor: Actor, name: str, least: str 
     row = next(iter(await transaction.all(visible)), None)
     if row is None:
         raise NotFound(f"There is no space '{name}' that this key can see.", space=name)
-    if least != "viewer":
-        allowed = select(spaces.c.id).where(spaces.c.id == row["id"], spaces.c.id.in_(spaces_with_role(actor, least)))
-        if await transaction.scalar(allowed) is None:
-            raise Forbidden(
-                f"This needs the role '{least}' on the space '{row['name']}'.", space=row["id"], needs=least
-            )
+    if least != "viewer" and not await has_role(transaction, actor, row["id"], least):
+        raise Forbidden(f"This needs the role '{least}' on the space '{row['name']}'.", space=row["id"], needs=least)
     return row
+
+
+async def has_role(transaction: Transaction, actor: Actor, space_id: str, least: str) -> bool:
+    held = select(spaces.c.id).where(spaces.c.id == space_id, spaces.c.id.in_(spaces_with_role(actor, least)))
+    return await transaction.scalar(held) is not None
 
 
 async def resolve_all(transaction: Transaction, actor: Actor, names: Sequence[str] | None) -> list[str]:
@@ -44,5 +46,5 @@ async def tombstone(transaction: Transaction, space_id: str) -> None:
 
 
 async def leave_skeleton(transaction: Transaction, space_id: str) -> None:
-    emptied = {"name": None, "settings": {}, "removed_at": transaction.now}
+    emptied: dict[str, Any] = {"name": None, "settings": {}, "removed_at": transaction.now}
     await transaction.execute(update(spaces).where(spaces.c.id == space_id).values(**emptied))

@@ -29,8 +29,8 @@ from schemas.index_records import (
 )
 from services.stores import tantivy_schema
 from services.stores.group_commit import GroupCommit
-from services.stores.index_conditions import conditions, of_document
-from services.stores.keyword_index import lift_exact
+from services.stores.index_conditions import AnyOf, conditions, of_document
+from services.stores.keyword_index import counted_terms, lift_exact
 
 WRITER_BYTES = 50_000_000
 WRITER_THREADS = 1
@@ -59,12 +59,13 @@ class TantivyKeywords:
     async def close(self) -> None:
         if self._readers is None:
             return
-        if self._commits is not None:
-            await self._read(self._commits.stop)
+        commits, self._commits = self._commits, None  # from here on a write is told that the index is closed
+        if commits is not None:
+            await self._read(commits.stop)
         if self._writer is not None:
             await self._read(self._writer.wait_merging_threads)
         self._readers.shutdown()
-        self._index = self._writer = self._commits = self._readers = None
+        self._index = self._writer = self._readers = None
 
     async def ping(self) -> None:
         await self._read(lambda: self._searcher().num_docs)
@@ -88,6 +89,21 @@ class TantivyKeywords:
             return [ScoredChunk(chunk, score) for chunk, (score, _) in zip(ids, hits, strict=True)]
 
         return lift_exact(await self._read(find))
+
+    async def term_counts(self, tenant: str, spaces: Sequence[str], terms: Sequence[str]) -> dict[str, int]:
+        tokens = counted_terms(terms)
+        if not spaces or not tokens:
+            return {}
+        within = tantivy_schema.matching([AnyOf("tenant", [tenant]), AnyOf("space", list(spaces))])
+
+        def count() -> dict[str, int]:
+            searcher = self._searcher()
+            return {
+                term: tantivy_schema.count(searcher, tantivy_schema.all_of([tantivy_schema.in_body(token), within]))
+                for term, token in tokens.items()
+            }
+
+        return await self._read(count)
 
     async def delete_ids(self, tenant: str, ids: Sequence[str]) -> int:
         if not ids:

@@ -18,7 +18,6 @@ from services.stores.keyword_index import EXACT_BOOST, MAX_EXACT_TOKENS, MAX_QUE
 
 VERSION = "v1"  # names the folder: a change of anything here starts an empty index, which is refilled from Postgres
 SEPARATOR = "\x1f"
-LUCENE_SCALE = 1 / 2.2  # Tantivy's BM25 keeps the factor (k1 + 1) that Lucene left out in version 8
 TOKEN_FIELDS = {"title": "title_tokens", "body": "body_tokens"}
 
 
@@ -104,6 +103,10 @@ def term(field: str, value: str) -> Query:
     return Query.term_query(SCHEMA, field, value, "basic")
 
 
+def in_body(token: str) -> Query:
+    return Query.term_query(SCHEMA, "body", token, "freq")
+
+
 def all_of(queries: Iterable[Query]) -> Query:
     return Query.boolean_query([(Occur.Must, query) for query in queries])
 
@@ -135,10 +138,10 @@ def words_query(query: KeywordQuery) -> Query | None:
     """BM25 over body and title, and EXACT_BOOST per identifier; null when there is nothing to look for."""
     wanted: list[Query] = []
     for token in query_tokens(query.tokens, MAX_QUERY_TOKENS):
-        wanted.append(Query.boost_query(Query.term_query(SCHEMA, "body", token, "freq"), LUCENE_SCALE))
+        wanted.append(in_body(token))
         if query.title_weight > 0:
             title = Query.term_query(SCHEMA, "title", token, "freq")
-            wanted.append(Query.boost_query(title, LUCENE_SCALE * query.title_weight))
+            wanted.append(Query.boost_query(title, query.title_weight))
     exact = query_tokens(query.exact, MAX_EXACT_TOKENS)
     wanted.extend(Query.const_score_query(term("exact", token), EXACT_BOOST) for token in exact)
     return any_of(wanted) if wanted else None

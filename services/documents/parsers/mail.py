@@ -6,7 +6,6 @@ import email
 import email.policy
 import email.utils
 from email.message import EmailMessage
-from pathlib import Path
 
 from schemas.errors import PermanentFailure
 from schemas.parsed_documents import Block, Member, ParsedDocument, Warning
@@ -112,9 +111,9 @@ def _attach(source: ParseSource, message: EmailMessage, body: EmailMessage | Non
         if not data:
             document.warnings.append(Warning(code="attachment_skipped", detail=f"{name} is empty"))
             continue
-        file = f"member-{len(document.members):05d}"
-        Path(source.scratch, file).write_bytes(data)
-        document.members.append(Member(path=name, file=file, bytes=len(data), media_type=part.get_content_type()))
+        file = source.scratch / f"member-{len(document.members):05d}"
+        file.write_bytes(data)
+        document.members.append(Member(path=name, file=str(file), bytes=len(data), media_type=part.get_content_type()))
     if document.members and source.depth >= source.limits.archive_depth:
         kept = len(document.members)
         document.members.clear()

@@ -145,4 +145,5 @@ def inline_text(content: str, inline: MarkdownIt, environment: dict[str, object]
                 continue
             case _:
                 parts.append(token.content)
-    return "".join(parts)
+    # an image whose target the renderer refuses comes back as written
+    return str(_IMAGE.sub(r"\1", "".join(parts)))

@@ -48,9 +48,7 @@ def _parse_xlsx(source: ParseSource, package: OfficePackage, document: ParsedDoc
         (node.get("name") or "", related.get(node.get(relation) or "", ("", ""))[1])
         for node in package.xml(main).iter("{*}sheet")
     ]
-    surveys = {
-        name: survey_sheet(package.archive.pieces(part)) for name, part in sheets if part in package.archive
-    }
+    surveys = {name: survey_sheet(package.archive.pieces(part)) for name, part in sheets if part in package.archive}
     for name, survey in surveys.items():
         if survey.outside_grid:
             detail = f"sheet {name!r} has cells outside the grid (after XFD1048576); they were left out"

@@ -55,6 +55,8 @@ def cell_rows(pieces: Iterable[bytes], shared: SharedStrings) -> Iterator[list[s
         for piece in pieces:
             parser.feed(piece)
             for _, row in parser.read_events():
+                if not isinstance(row, etree._Element):
+                    continue
                 number = _row_number(row.get("r"), number + 1)
                 if number <= LAST_ROW:
                     yield _row_cells(row, shared)

@@ -48,16 +48,16 @@ def _unpack(
 ) -> Member | None:
     """Write one entry under a name of our own; one that cannot be read is a warning, a bound ends the whole parse."""
     path = unique_path(safe_path(zip_entry_name(info)), taken)
-    file = f"member-{number:05d}"
+    file = source.scratch / f"member-{number:05d}"
     size = 0
     try:
-        with (source.scratch / file).open("wb") as target:
+        with file.open("wb") as target:
             for piece in archive.pieces(info):
                 size += target.write(piece)
     except PermanentFailure as failure:
         if failure.code not in {"encrypted", "corrupt"}:
             raise
-        (source.scratch / file).unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
         warnings.append(Warning(code=f"member_{failure.code}", detail=f"{path}: {failure.detail}"))
         return None
-    return Member(path=path, file=file, bytes=size)
+    return Member(path=path, file=str(file), bytes=size)

@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -42,7 +43,7 @@ class _Graph:
         self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
         return name
 
-    def add(self, kind: str, inputs: Sequence[str], *, domain: str = "", **attributes: object) -> str:
+    def add(self, kind: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
         output = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], domain=domain, **attributes))
         return output

@@ -4,13 +4,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from sqlalchemy.exc import ProgrammingError
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 
+from infra.local_stack import DataDirUnusable
 from infra.local_stack.ports import is_free
 from schemas.settings import Settings
 from tests.integration.local_stack.running_stack import all_gone, running_stack, send_and_receive, sql
+
+ONLY_POSTGRES = Settings(temporal_address="elsewhere:7233", kafka_bootstrap="elsewhere:9092")
 
 
 async def test_all_engines_answer_and_after_the_stop_no_process_socket_or_record_is_left(tmp_path: Path) -> None:
@@ -71,8 +75,7 @@ async def test_an_engine_with_an_address_in_the_settings_is_not_started(tmp_path
 
 
 async def test_text_sorts_by_code_point_and_folds_case_in_every_language(tmp_path: Path) -> None:
-    given = Settings(temporal_address="elsewhere:7233", kafka_bootstrap="elsewhere:9092")
-    async with running_stack(tmp_path, given) as running:
+    async with running_stack(tmp_path, ONLY_POSTGRES) as running:
         assert await sql(running.addresses, "SELECT lower('ÄÖ'), 'Z' < 'a'") == [("äö", True)]
 
 
@@ -89,3 +92,31 @@ async def test_a_port_that_was_taken_in_between_is_left_to_its_new_owner(tmp_pat
         async with running_stack(tmp_path, given) as running:
             assert running.addresses != first
             assert len(running.stack.pids()) == 1
+
+
+async def test_a_cluster_that_was_cut_off_while_being_made_is_made_anew(tmp_path: Path) -> None:
+    half = tmp_path / "postgres.draft" / "base"
+    half.mkdir(parents=True)
+    (half / "1").write_text("half")
+    async with running_stack(tmp_path, ONLY_POSTGRES) as running:
+        assert await sql(running.addresses, "SELECT 1") == [(1,)]
+    assert not (tmp_path / "postgres.draft").exists()
+
+
+@pytest.mark.parametrize(("file", "content", "advice"), [("PG_VERSION", "17\n", "dump it"), ("mine", "", "move them")])
+async def test_a_directory_that_holds_something_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, file: str, content: str, advice: str
+) -> None:
+    (tmp_path / "postgres").mkdir()
+    (tmp_path / "postgres" / file).write_text(content)
+    with pytest.raises(DataDirUnusable, match=advice):
+        async with running_stack(tmp_path, ONLY_POSTGRES):
+            pass
+    assert [path.name for path in (tmp_path / "postgres").iterdir()] == [file]
+
+
+async def test_the_role_of_the_application_can_neither_read_files_nor_run_programs(tmp_path: Path) -> None:
+    async with running_stack(tmp_path, ONLY_POSTGRES) as running:
+        for attempt in ("SELECT pg_read_file('/etc/passwd')", "COPY (SELECT 1) TO PROGRAM 'true'"):
+            with pytest.raises(ProgrammingError, match="permission denied"):
+                await sql(running.addresses, attempt)

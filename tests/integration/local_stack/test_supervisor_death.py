@@ -29,7 +29,7 @@ from tests.integration.local_stack.running_stack import (
 )
 
 HOLD_A_STACK = """
-import asyncio, dataclasses, datetime, json, os, pathlib, sys
+import asyncio, dataclasses, datetime, json, os, pathlib, signal, sys
 from infra.local_stack import DataDir, LocalStack
 from schemas.settings import Settings
 
@@ -39,7 +39,11 @@ async def main():
     stack = LocalStack(Settings(), data_dir)
     addresses = await stack.start()
     print(json.dumps({"pids": stack.pids(), "addresses": dataclasses.asdict(addresses)}), flush=True)
-    await asyncio.sleep(600)
+    asked_to_stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked_to_stop.set)
+    await asked_to_stop.wait()
+    await stack.stop()
+    os._exit(0)
 
 asyncio.run(main())
 """
@@ -47,7 +51,7 @@ asyncio.run(main())
 
 @asynccontextmanager
 async def supervisor(data_dir: Path, *prefix: str) -> AsyncIterator[tuple[int, dict[str, int], EngineAddresses]]:
-    """A process of its own that holds a stack; its pid, the engines' pids and their addresses. Killed at the end."""
+    """A process of its own that holds a stack; its pid, the engines' pids and their addresses. Stopped at the end."""
     process = await asyncio.create_subprocess_exec(
         *prefix, sys.executable, "-c", HOLD_A_STACK, str(data_dir), stdout=subprocess.PIPE, limit=1_000_000
     )
@@ -57,7 +61,7 @@ async def supervisor(data_dir: Path, *prefix: str) -> AsyncIterator[tuple[int, d
         yield process.pid, line["pids"], EngineAddresses(**line["addresses"])
     finally:
         if process.returncode is None:
-            process.kill()
+            process.terminate()
         await process.wait()
 
 

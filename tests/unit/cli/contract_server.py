@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,11 +35,14 @@ ANSWER = {
 
 @dataclass
 class Faults:
-    """`drops` lists, per connection to a stream, after how many events it breaks; `away` answers 503 so many times."""
+    """`drops` lists, per connection to a stream, after how many events it breaks; `away` answers 503 so many times,
+    `away_on_look` does so at that look at a document.
+    """
 
     drops: list[int] = field(default_factory=list)
     away: int = 0
-    limited: int = 0
+    away_on_look: int | None = None
+    limited_uploads: int = 0
     key_revoked: bool = False
 
 
@@ -56,6 +60,9 @@ class ContractServer:
     replies: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
     """(method, path) -> (status, body) for whatever needs no behaviour."""
     faults: Faults = field(default_factory=Faults)
+    on_look: Callable[[dict[str, Any]], object] = lambda document: None
+    holds_uploads: bool = False
+    upload_began: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
     def app(self) -> Starlette:
@@ -80,8 +87,8 @@ class ContractServer:
         if self.faults.away:
             self.faults.away -= 1
             return problem(503, "unavailable", "Starting.")
-        if self.faults.limited:
-            self.faults.limited -= 1
+        if self.faults.limited_uploads and (request.method, request.url.path) == ("POST", "/v1/documents"):
+            self.faults.limited_uploads -= 1
             return problem(429, "rate_limited", "Too many requests.", headers={"Retry-After": "0.05"})
         if request.headers.get("authorization") != f"Bearer {KEY}" or self.faults.key_revoked:
             return problem(401, "unauthenticated", "The key is not valid.")
@@ -90,6 +97,9 @@ class ContractServer:
     async def _upload(self, request: Request) -> Response:
         if refused := await self._refused(request):
             return refused
+        self.upload_began.set()
+        while self.holds_uploads and not await request.is_disconnected():
+            await asyncio.sleep(0.01)
         form = await request.form()
         file, external_id = form["file"], str(form["external_id"])
         assert isinstance(file, UploadFile)
@@ -102,7 +112,13 @@ class ContractServer:
         known = next((entry for entry in self.documents.values() if entry["external_id"] == external_id), None)
         outcome = "created" if known is None else "unchanged"
         if known is None:
-            known = {**DOCUMENT, "id": f"d{len(self.documents) + 1}", "external_id": external_id, "version": 1, "looks": 0}
+            known = {
+                **DOCUMENT,
+                "id": f"d{len(self.documents) + 1}",
+                "external_id": external_id,
+                "version": 1,
+                "looks": 0,
+            }
             self.documents[known["id"]] = known
         receipt = {
             "document_id": known["id"], "external_id": external_id, "run_id": "r9", "state": "received", "version": 1,
@@ -117,8 +133,12 @@ class ContractServer:
         document = self.documents.get(request.path_params["id"])
         if document is None:
             return problem(404, "not_found", "There is no such document.")
+        if document["looks"] == self.faults.away_on_look:
+            self.faults.away_on_look = None
+            return problem(503, "unavailable", "Starting again.")
         stage = STAGES[min(document["looks"], len(STAGES) - 1)]
         document["looks"] += 1
+        self.on_look(document)
         shown = {**document, "state": stage, "stage": stage, "progress": {"done": 3, "total": 8, "unit": "chunks"}}
         if "locked" in document["external_id"] and stage == "embedding":
             error = {"code": "encrypted", "stage": "parsing", "retryable": False, "detail": "It has a password."}

@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.unit.cli.conftest import Perdure, json_lines
 from tests.unit.cli.contract_server import ContractServer
 
+UPLOAD = ("POST", "/v1/documents")
+
 
 def test_a_folder_becomes_documents_named_by_their_path_inside_it(
     server: ContractServer, perdure: Perdure, tmp_path: Path
@@ -117,12 +119,26 @@ def test_a_server_that_restarts_while_we_wait_is_waited_for(
     server: ContractServer, perdure: Perdure, tmp_path: Path
 ) -> None:
     (tmp_path / "a.md").write_text("text")
-    assert perdure("ingest", str(tmp_path), "--space", "handbook", "--no-wait").exit_code == 0
-    server.faults.limited = 1
+    server.faults.away_on_look = 1
 
-    result = perdure("ingest", str(tmp_path), "--space", "handbook")
+    result = perdure("ingest", str(tmp_path), "--space", "handbook", "--json")
 
     assert result.exit_code == 0, result.output
+    assert json_lines(result)[0]["state"] == "ready"
+
+
+def test_a_limited_upload_waits_as_told_and_is_the_same_request(
+    server: ContractServer, perdure: Perdure, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text("text")
+    server.faults.limited_uploads = 1
+
+    result = perdure("ingest", str(tmp_path), "--space", "handbook", "--json")
+
+    assert result.exit_code == 0, result.output
+    keys = [headers["idempotency-key"] for verb, path, headers, _ in server.requests if (verb, path) == UPLOAD]
+    assert len(keys) == 2
+    assert keys[0] == keys[1]
 
 
 def test_a_revoked_key_stops_the_whole_command(server: ContractServer, perdure: Perdure, tmp_path: Path) -> None:

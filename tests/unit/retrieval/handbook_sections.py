@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -17,6 +18,7 @@ class Section:
     text: str
 
 
+@cache
 def handbook_sections() -> list[Section]:
     sections = []
     pages = [EXAMPLES / "sources", EXAMPLES / "handbook"]

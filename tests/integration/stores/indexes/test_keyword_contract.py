@@ -104,3 +104,29 @@ async def test_changed_readers_keep_words_titles_and_identifiers(keyword_index: 
     mine = scope(readers=["user:u"])
     for query in (words("alpha"), words("beta"), words("", "x-1"), words("", "y-2")):
         assert [hit.id for hit in await keyword_index.search(query, mine, 10)] == [chunk_id("1")]
+
+
+async def test_terms_are_counted_over_the_chunks_of_the_asked_spaces_alone(keyword_index: KeywordIndex) -> None:
+    await keyword_index.upsert(
+        [
+            chunk("1", body_tokens="leave leave carry"),
+            chunk("2", body_tokens="leave 年假", title_tokens="carry"),
+            chunk("3", body_tokens="leave", space="t"),
+            chunk("4", body_tokens="leave", tenant="b"),
+        ]
+    )
+    terms = ["leave", "carry", "年假", "none", "leave", "", "\ud800", "a:b"]
+    assert await keyword_index.term_counts("a", ["s"], terms) == {
+        "leave": 2,
+        "carry": 1,
+        "年假": 1,
+        "none": 0,
+        "a:b": 0,
+    }
+    assert await keyword_index.term_counts("a", ["s", "t"], ["leave"]) == {"leave": 3}
+    assert await keyword_index.term_counts("a", [], ["leave"]) == {}
+    assert await keyword_index.term_counts("a", ["s"], []) == {}
+    await keyword_index.delete_document("a", "d")
+    assert await keyword_index.term_counts("a", ["s"], ["leave"]) == {"leave": 0}
+    many = [f"w{number}" for number in range(1_000)]
+    assert len(await keyword_index.term_counts("a", ["s"], many)) == 400

@@ -1,0 +1,256 @@
+"""The composition root: the only place that builds engines, services and activities and hands them to each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elasticsearch import AsyncElasticsearch
+from qdrant_client import AsyncQdrantClient
+from temporalio.client import Client
+
+from activities.answer_activities import AnswerActivities
+from activities.ingest_activities import IngestActivities
+from activities.removal_activities import RemovalActivities
+from activities.run_activities import RunActivities
+from activities.step_runner import StepRunner
+from infra.failpoints import failpoint_from
+from schemas.settings import Settings
+from schemas.workflow_contracts import INGEST_QUEUE, INTERACTIVE_QUEUE
+from services.access.identity import Identity
+from services.answers.asking import Asking
+from services.answers.generating import Generating
+from services.answers.retrieving import Retrieving
+from services.container import EngineProbe, Serving
+from services.documents.parser_pool import ParserPool
+from services.events.cancel_watch import CancelWatch
+from services.events.delivery import OutboxDelivery
+from services.events.run_event_hub import RunEventHub
+from services.gateways.chat_model import ChatModel
+from services.gateways.embedding_model import EmbeddingModel
+from services.gateways.safe_fetch import SafeFetch
+from services.gateways.select_chat_model import build_chat_model
+from services.gateways.select_embedding_model import build_embedding_model
+from services.gateways.temporal_gateway import TemporalGateway
+from services.gateways.tracing import current_traceparent
+from services.ingestion.access_refresh import AccessRefresh
+from services.ingestion.chunk_stage import ChunkStage
+from services.ingestion.embed_stage import EmbedStage
+from services.ingestion.ending import Ending
+from services.ingestion.enrich_stage import EnrichStage
+from services.ingestion.fetch_stage import FetchStage
+from services.ingestion.index_stage import IndexStage
+from services.ingestion.member_reception import MemberReception
+from services.ingestion.parse_stage import ParseStage
+from services.ingestion.publish_stage import PublishStage
+from services.ingestion.reception import Reception
+from services.ingestion.removal import Removal
+from services.ingestion.space_removal import SpaceRemoval
+from services.retrieval.finding import Finding
+from services.retrieval.recall import Recall
+from services.retrieval.search import Search
+from services.retrieval.statistics import Statistics
+from services.stores.blob_store import BlobStore
+from services.stores.database import Database
+from services.stores.elasticsearch_keywords import ElasticsearchKeywords
+from services.stores.keyword_index import KeywordIndex
+from services.stores.qdrant_edge_vectors import QdrantEdgeVectors
+from services.stores.qdrant_server_vectors import QdrantServerVectors
+from services.stores.tantivy_keywords import TantivyKeywords
+from services.stores.vector_index import VectorIndex
+
+ActivityLists = dict[str, Sequence[Callable[..., Any]]]
+
+
+@dataclass
+class Engines:
+    """Everything with a connection or a process behind it, opened and closed together."""
+
+    settings: Settings
+    database: Database
+    blobs: BlobStore
+    vectors: VectorIndex
+    keywords: KeywordIndex
+    model: EmbeddingModel
+    parsers: ParserPool
+    fetch: SafeFetch
+    temporal: TemporalGateway
+
+    async def open(self) -> None:
+        await self.vectors.open()
+        await self.keywords.open()
+        await self.parsers.start()
+        await self.model.start()
+
+    async def close(self) -> None:
+        await self.model.stop()
+        await self.parsers.stop()
+        await self.keywords.close()
+        await self.vectors.close()
+        await self.fetch.close()
+        await self.database.close()
+
+
+def build_engines(settings: Settings, database_url: str, temporal: Client, data: Path, *, eager: bool) -> Engines:
+    """`data` holds the embedded indexes and blobs; a URL in the settings takes the place of each."""
+    return Engines(
+        settings=settings,
+        database=Database(database_url),
+        blobs=BlobStore.at_url(settings.blob_url) if settings.blob_url else BlobStore.at_directory(data / "blobs"),
+        vectors=build_vectors(settings, data),
+        keywords=build_keywords(settings, data),
+        model=build_embedding_model(settings, os.environ),
+        parsers=ParserPool(settings.parsing),
+        fetch=SafeFetch(settings.fetch, settings.limits.upload_bytes),
+        temporal=TemporalGateway(temporal, eager_start=eager),
+    )
+
+
+def build_vectors(settings: Settings, data: Path) -> VectorIndex:
+    if settings.qdrant_url is None:
+        return QdrantEdgeVectors(data / "qdrant")
+    key = settings.qdrant_api_key
+    client = AsyncQdrantClient(url=settings.qdrant_url, api_key=key.get_secret_value() if key else None, timeout=10)
+    return QdrantServerVectors(client)
+
+
+def build_keywords(settings: Settings, data: Path) -> KeywordIndex:
+    if settings.elasticsearch_url is None:
+        return TantivyKeywords(data / "tantivy")
+    key = settings.elasticsearch_api_key
+    client = AsyncElasticsearch(
+        settings.elasticsearch_url,
+        api_key=key.get_secret_value() if key else None,
+        max_retries=0,
+        retry_on_timeout=False,
+        request_timeout=10,
+    )
+    return ElasticsearchKeywords(client)
+
+
+@dataclass
+class Services:
+    """The services of a process that serves and works; routes and activities are thin around these."""
+
+    engines: Engines
+    delivery: OutboxDelivery
+    cancels: CancelWatch
+    hub: RunEventHub
+    reception: Reception
+    finding: Finding
+    search: Search
+    asking: Asking
+    statistics: Statistics
+    index_stage: IndexStage
+    failpoint: Callable[[str], None]
+
+
+def build_services(engines: Engines, delivery: OutboxDelivery) -> Services:
+    settings, database = engines.settings, engines.database
+    reception = Reception(database, delivery.deliver_head, settings.limits, current_traceparent)
+    recall = Recall(engines.vectors, engines.keywords, engines.model, settings.retrieval)
+    finding = Finding(database, recall, engines.vectors, settings.retrieval)
+    asking = Asking(database, delivery.deliver_head, settings.answers, settings.chat_model, current_traceparent)
+    return Services(
+        engines=engines,
+        delivery=delivery,
+        cancels=CancelWatch(database),
+        hub=RunEventHub(database),
+        reception=reception,
+        finding=finding,
+        search=Search(finding, settings.limits),
+        asking=asking,
+        statistics=Statistics(database, engines.keywords, engines.model),
+        index_stage=IndexStage(database, engines.model, engines.vectors, engines.keywords),
+        failpoint=failpoint_from(settings.failpoints),
+    )
+
+
+def build_activities(services: Services) -> ActivityLists:
+    engines = services.engines
+    runner = StepRunner(engines.database, services.cancels, engines.settings.work, services.failpoint)
+    runs = RunActivities(engines.database, runner)
+    ingest = _ingest_activities(services, runner)
+    removal = _removal_activities(services, runner)
+    answer = _answer_activities(services, runner)
+    shared = [runs.claim, runs.show_waiting, runs.show_resumed]
+    return {
+        INGEST_QUEUE: [
+            *shared,
+            *(ingest.fetch, ingest.parse, ingest.chunk, ingest.embed, ingest.index, ingest.publish),
+            *(ingest.sweep, ingest.enrich, ingest.discard, ingest.finish),
+            *(removal.close_ingests, removal.empty_indexes, removal.empty_blobs, removal.empty_rows),
+            *(removal.bury_window, removal.forget_space, removal.refresh_access, removal.finish),
+        ],
+        INTERACTIVE_QUEUE: [*shared, answer.retrieve, answer.generate, answer.finish],
+    }
+
+
+def _ingest_activities(services: Services, runner: StepRunner) -> IngestActivities:
+    engines, settings = services.engines, services.engines.settings
+    database, blobs, model = engines.database, engines.blobs, engines.model
+    members = MemberReception(database, services.reception)
+    return IngestActivities(
+        runner,
+        fetch=FetchStage(database, blobs, engines.fetch),
+        parse=ParseStage(database, blobs, engines.parsers, members.receive),
+        chunk=ChunkStage(database, blobs, model.tokens, settings.chunking),
+        embed=EmbedStage(database, model, settings.embedding, services.failpoint),
+        index=services.index_stage,
+        publish=PublishStage(database, model, engines.vectors, engines.keywords),
+        enrich=EnrichStage(database),
+        ending=Ending(database),
+    )
+
+
+def _removal_activities(services: Services, runner: StepRunner) -> RemovalActivities:
+    engines = services.engines
+    return RemovalActivities(
+        engines.database,
+        runner,
+        removal=Removal(engines.database, engines.blobs, engines.model, engines.vectors, engines.keywords),
+        space_removal=SpaceRemoval(engines.database, services.reception),
+        access_refresh=AccessRefresh(engines.database, engines.vectors, engines.keywords),
+    )
+
+
+def _answer_activities(services: Services, runner: StepRunner) -> AnswerActivities:
+    engines, settings = services.engines, services.engines.settings
+    retrieving = Retrieving(
+        engines.database, services.finding, services.statistics, engines.vectors, settings.retrieval, settings.answers
+    )
+    generating = Generating(engines.database, chat_models(settings, os.environ), settings.answers, services.failpoint)
+    return AnswerActivities(engines.database, runner, retrieving=retrieving, generating=generating)
+
+
+def chat_models(settings: Settings, env: Mapping[str, str]) -> Callable[[str], ChatModel]:
+    """Chat models by name, each built once."""
+    built: dict[str, ChatModel] = {}
+
+    def by_name(name: str) -> ChatModel:
+        if name not in built:
+            model = build_chat_model(settings.model_copy(update={"chat_model": name}), env)
+            if model is None:
+                raise ValueError("the extractive model is not a chat model")
+            built[name] = model
+        return built[name]
+
+    return by_name
+
+
+def build_serving(services: Services, probes: Sequence[EngineProbe]) -> Serving:
+    engines = services.engines
+    return Serving(
+        settings=engines.settings,
+        database=engines.database,
+        hub=services.hub,
+        identity=Identity.of(engines.database),
+        probes=probes,
+        blobs=engines.blobs,
+        reception=services.reception,
+        search=services.search,
+        asking=services.asking,
+    )

@@ -1,0 +1,125 @@
+"""Step generate of AnswerQuestion: from passages to a streamed, cited and checked answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.access import Actor
+from schemas.answers import AnswerRequest, Citation
+from schemas.errors import PermanentFailure
+from schemas.passages import Passage
+from schemas.runs import RunEventDraft
+from schemas.settings import AnswerSettings
+from services.answers.extractive import compose, quoted_citations, render
+from services.answers.model_answer import ModelAnswer
+from services.answers.model_names import EXTRACTIVE
+from services.answers.no_evidence import no_evidence_text
+from services.answers.retrieving import AnswerWork
+from services.answers.token_writer import TokenWriter
+from services.gateways.chat_model import ChatModel
+from services.stores import answers_store, live_chunks, run_event_log, runs_store
+from services.stores.database import Database, Row
+
+STEP = "generate"
+ChatModelFactory = Callable[[str], ChatModel]
+Failpoint = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An answer before it is written down."""
+
+    text: str
+    answered: bool
+    citations: Sequence[Citation]
+    usage: dict[str, Any]
+
+
+class Generating:
+    def __init__(
+        self, database: Database, chat_model: ChatModelFactory, settings: AnswerSettings, failpoint: Failpoint
+    ) -> None:
+        self._database = database
+        self._chat_model = chat_model
+        self._settings = settings
+        self._failpoint = failpoint
+
+    async def run(self, work: AnswerWork, attempt: str) -> dict[str, int]:
+        """Counts: citations, answered. A result that stands already is not made again."""
+        async with self._database.begin(work.tenant) as transaction:
+            stored = await runs_store.step_result(transaction, work.run_id, STEP)
+            row = await answers_store.get(transaction, work.answer_id)
+        if stored is not None:
+            return dict(stored)
+        if row is None:
+            raise PermanentFailure("corrupt", "The question's row is not there any more")
+        request = AnswerRequest.model_validate(row["request"])
+        passages = await self._readable_passages(work, row)
+        writer = TokenWriter(
+            self._database,
+            work.tenant,
+            work.run_id,
+            step=STEP,
+            attempt=attempt,
+            rows_per_s=self._settings.token_rows_per_s,
+        )
+        await writer.take_pen()
+        draft = await self._draft(row["model"], request, passages, writer)
+        await writer.flush()
+        return await self._store(work, draft, attempt)
+
+    async def _readable_passages(self, work: AnswerWork, row: Row) -> list[Passage]:
+        """Looked at again at prompt time: what may not be read any more, or was replaced, does not reach a model."""
+        passages = [Passage.model_validate(each) for each in row["passages"] or []]
+        actor = Actor(tenant=work.tenant, user=row["actor_user"], key=row["actor_key"])
+        pairs = [(passage.document_id, passage.document_version) for passage in passages]
+        async with self._database.begin(work.tenant) as transaction:
+            readable = await live_chunks.still_readable(transaction, actor, pairs)
+        return [passage for passage in passages if (passage.document_id, passage.document_version) in readable]
+
+    async def _draft(self, model: str, request: AnswerRequest, passages: list[Passage], writer: TokenWriter) -> Draft:
+        if not any(passage.n for passage in passages):
+            text = no_evidence_text(request.question)
+            await writer.write(text)
+            return Draft(text, answered=False, citations=[], usage=_no_usage())
+        if model == EXTRACTIVE:
+            return await self._quote(request.question, passages, writer)
+        answer = ModelAnswer(self._chat_model(model), self._settings, self._failpoint)
+        written = await answer.write(request, passages, writer)
+        return Draft(written.text, answered=written.answered, citations=written.citations, usage=written.usage)
+
+    async def _quote(self, question: str, passages: list[Passage], writer: TokenWriter) -> Draft:
+        sentences = compose(question, passages)
+        text = render(question, sentences)
+        for number, paragraph in enumerate(text.split("\n\n")):
+            await writer.write(paragraph if number == 0 else f"\n\n{paragraph}")
+            self._failpoint("generate.mid_stream")
+        return Draft(text, answered=True, citations=quoted_citations(sentences, passages), usage=_no_usage())
+
+    async def _store(self, work: AnswerWork, draft: Draft, attempt: str) -> dict[str, int]:
+        """Answer, step result and the events that replace the streamed text: one transaction, fenced by the pen."""
+        counts = {"citations": len(draft.citations), "answered": int(draft.answered)}
+        citations = [citation.model_dump() for citation in draft.citations]
+        events = [
+            RunEventDraft(type="answer.text", data={"text": draft.text}),
+            RunEventDraft(type="citations", data=citations),
+            RunEventDraft(type="usage", data=draft.usage),
+        ]
+        async with self._database.begin(work.tenant) as transaction:
+            await run_event_log.append(transaction, work.run_id, events, step=STEP, attempt=attempt)
+            await answers_store.store_result(
+                transaction,
+                work.answer_id,
+                answer=draft.text,
+                answered=draft.answered,
+                citations=draft.citations,
+                usage=draft.usage,
+            )
+            await runs_store.store_step(transaction, work.run_id, STEP, counts)
+        return counts
+
+
+def _no_usage() -> dict[str, Any]:
+    return {"input_tokens": 0, "output_tokens": 0, "cost": 0}

@@ -1,0 +1,130 @@
+"""Step retrieve of AnswerQuestion: passages, their sources on record, and whether they are evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.access import Actor
+from schemas.answers import AnswerRequest
+from schemas.errors import NotFound, PermanentFailure
+from schemas.passages import Passage
+from schemas.runs import RunEventDraft
+from schemas.settings import AnswerSettings, RetrievalSettings
+from services.retrieval.assemble import assemble
+from services.retrieval.evidence import EvidenceCandidate, judge_evidence
+from services.retrieval.finding import Finding, Found
+from services.retrieval.statistics import Statistics
+from services.stores import answers_store, live_chunks, run_event_log, runs_store
+from services.stores.database import Database
+from services.stores.vector_index import VectorIndex
+
+STEP = "retrieve"
+SIBLING_REACH = 3
+
+
+@dataclass(frozen=True)
+class AnswerWork:
+    tenant: str
+    run_id: str
+    answer_id: str
+
+    @property
+    def record(self) -> str:
+        return f"run:{self.run_id}"
+
+
+class Retrieving:
+    def __init__(
+        self,
+        database: Database,
+        finding: Finding,
+        statistics: Statistics,
+        vectors: VectorIndex,
+        retrieval: RetrievalSettings,
+        answers: AnswerSettings,
+    ) -> None:
+        self._database = database
+        self._finding = finding
+        self._statistics = statistics
+        self._vectors = vectors
+        self._retrieval = retrieval
+        self._answers = answers
+
+    async def run(self, work: AnswerWork) -> dict[str, int]:
+        """Counts: passages, enough (1 when there is evidence). A second run of the step finds the first one's result."""
+        async with self._database.begin(work.tenant) as transaction:
+            stored = await runs_store.step_result(transaction, work.run_id, STEP)
+            row = await answers_store.get(transaction, work.answer_id)
+        if stored is not None:
+            return dict(stored)
+        if row is None:
+            raise PermanentFailure("corrupt", "The question's row is not there any more")
+        request = AnswerRequest.model_validate(row["request"])
+        actor = Actor(tenant=work.tenant, user=row["actor_user"], key=row["actor_key"])
+        try:
+            found = await self._finding.find(
+                actor, request.question, request.spaces, request.filters, self._retrieval.passages * 2
+            )
+        except NotFound as gone:
+            raise PermanentFailure("not_found", gone.detail) from gone
+        passages = await self._passages(actor, found)
+        enough = await self._enough(work.tenant, request.question, found, passages)
+        return await self._store(work, found, passages, enough)
+
+    async def _passages(self, actor: Actor, found: Found) -> list[Passage]:
+        hits = found.hits
+        async with self._database.begin(actor.tenant) as transaction:
+            siblings = await live_chunks.around(transaction, actor, [hit.chunk for hit in hits], SIBLING_REACH)
+        return assemble(hits, siblings, self._retrieval)
+
+    async def _enough(self, tenant: str, question: str, found: Found, passages: list[Passage]) -> bool:
+        candidates = found.hits[: self._retrieval.passages]
+        vectors = await self._vectors.vectors([hit.chunk.chunk_id for hit in candidates])
+        statistics = await self._statistics.of_spaces(tenant, found.query, found.spaces)
+        evidence = judge_evidence(
+            question,
+            found.query.vector,
+            [
+                EvidenceCandidate(_words(found, position), vectors.get(hit.chunk.chunk_id))
+                for position, hit in enumerate(candidates)
+            ],
+            statistics.space,
+            threshold=self._answers.evidence_threshold,
+            background_mean=statistics.background_mean,
+        )
+        return evidence.enough and any(passage.n for passage in passages)
+
+    async def _store(self, work: AnswerWork, found: Found, passages: list[Passage], enough: bool) -> dict[str, int]:
+        """Sources are on record before anything of them can be streamed."""
+        counts = {"passages": len(passages), "enough": int(enough)}
+        used = sorted({(passage.document_id, passage.document_version) for passage in passages}) if enough else []
+        shown = [
+            {
+                "n": passage.n,
+                "document_id": passage.document_id,
+                "title": passage.title,
+                "page_start": passage.page_start,
+            }
+            for passage in passages
+            if passage.n and enough
+        ]
+        done = {
+            "legs": [leg.model_dump() for leg in found.legs],
+            "degraded": found.degraded,
+            "passages": len(shown),
+        }
+        async with self._database.begin(work.tenant) as transaction:
+            await answers_store.record_sources(transaction, [work.record], used)
+            await answers_store.store_passages(transaction, work.answer_id, passages if enough else [])
+            await runs_store.store_step(transaction, work.run_id, STEP, counts)
+            events = [
+                RunEventDraft(type="retrieval.done", data=done),
+                RunEventDraft(type="sources", data=shown),
+            ]
+            await run_event_log.append(transaction, work.run_id, events)
+        return counts
+
+
+def _words(found: Found, position: int) -> str:
+    chunk = found.hits[position].chunk
+    return "\n".join(filter(None, [chunk.title, *chunk.heading_path, chunk.context, chunk.text]))

@@ -1,0 +1,186 @@
+"""The outbox as its deliverers see it: what waits, who holds a stream, what was sent and what has arrived (invariant 3).
+
+A row is unsent, then sent, then delivered. A Kafka row is delivered when every consumer registered for its topic has
+consumed its event; until then it may become unsent again, and with it all later rows of its stream, so that what is
+sent again comes in order. All of this serves every tenant: callers open `every_tenant`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, delete, exists, func, literal, or_, select, text, update
+from sqlalchemy.orm import aliased
+
+from schemas.domain_events import DomainEvent
+from services.stores.database import Transaction
+from services.stores.tables.facts import consumed, consumers, domain_events, outbox
+
+DOUBLINGS = 9
+"""A row is sent again after a wait that doubles this often: from 10 s to 85 minutes."""
+
+
+@dataclass(frozen=True)
+class OutboxRow:
+    """What must happen outside. `position` names the domain event that a Kafka row carries."""
+
+    id: int
+    tenant: str
+    destination: str
+    stream: str
+    payload: dict[str, Any]
+    position: int | None
+    tries: int
+
+
+async def due_streams(transaction: Transaction, destination: str, limit: int, skipped: Sequence[str] = ()) -> list[str]:
+    """Streams with something unsent, the one that waits longest first; looks at the oldest `limit` rows."""
+    oldest = select(outbox.c.id, outbox.c.stream).where(_unsent(destination)).order_by(outbox.c.id).limit(limit)
+    if skipped:
+        oldest = oldest.where(outbox.c.stream.not_in(skipped))
+    first = oldest.subquery()
+    statement = select(first.c.stream).group_by(first.c.stream).order_by(func.min(first.c.id))
+    return [row["stream"] for row in await transaction.all(statement)]
+
+
+async def lock_streams(transaction: Transaction, destination: str, streams: Sequence[str]) -> list[str]:
+    """Those of the streams that nobody else delivers now; they are the caller's until its transaction ends."""
+    if not streams:
+        return []
+    statement = text(
+        "SELECT stream FROM unnest(CAST(:streams AS text[])) AS stream"
+        " WHERE pg_try_advisory_xact_lock(hashtextextended(:prefix || stream, 0))"
+    )
+    parameters = {"streams": list(streams), "prefix": f"outbox:{destination}:"}
+    return [row["stream"] for row in await transaction.all(statement, parameters)]
+
+
+async def unsent(transaction: Transaction, destination: str, streams: Sequence[str], limit: int) -> list[OutboxRow]:
+    """Unsent rows of streams that the caller has locked, in the order they were written."""
+    if not streams:
+        return []
+    of_streams = and_(_unsent(destination), outbox.c.stream.in_(streams))
+    statement = select(outbox).where(of_streams).order_by(outbox.c.id).limit(limit)
+    return [
+        OutboxRow(**{name: row[name] for name in OutboxRow.__dataclass_fields__})
+        for row in await transaction.all(statement)
+    ]
+
+
+async def events_at(transaction: Transaction, positions: Sequence[int]) -> dict[int, DomainEvent]:
+    """Domain events by position, as they are now: what was scrubbed since is not in them."""
+    statement = select(domain_events).where(domain_events.c.position.in_(positions))
+    found = await transaction.all(statement)
+    return {row["position"]: DomainEvent.model_validate({k: row[k] for k in DomainEvent.model_fields}) for row in found}
+
+
+async def mark_sent(transaction: Transaction, ids: Sequence[int]) -> None:
+    if ids:
+        sent = {"sent_at": func.clock_timestamp(), "tries": outbox.c.tries + 1, "error": None}
+        await transaction.execute(update(outbox).where(outbox.c.id.in_(ids)).values(**sent))
+
+
+async def mark_delivered(transaction: Transaction, outbox_id: int, error: str | None = None) -> None:
+    """`error` says why it was given up, when it was."""
+    now = func.clock_timestamp()
+    done = {"sent_at": now, "delivered_at": now, "tries": outbox.c.tries + 1, "error": error}
+    await transaction.execute(update(outbox).where(outbox.c.id == outbox_id).values(**done))
+
+
+async def count_try(transaction: Transaction, outbox_id: int, error: str) -> None:
+    """A try that led to nothing."""
+    tried = {"tries": outbox.c.tries + 1, "error": error}
+    await transaction.execute(update(outbox).where(outbox.c.id == outbox_id).values(**tried))
+
+
+async def settle(transaction: Transaction, topic: str) -> int:
+    """Marks as delivered what every consumer of the topic has consumed; how many rows. Without consumers: all that was sent."""
+    arrived = and_(
+        outbox.c.destination == topic,
+        outbox.c.delivered_at.is_(None),
+        outbox.c.sent_at.is_not(None),
+        ~exists(select(literal(1)).where(_owed())),
+    )
+    return (
+        await transaction.execute(update(outbox).where(arrived).values(delivered_at=func.clock_timestamp()))
+    ).rowcount
+
+
+async def overdue_streams(transaction: Transaction, topic: str, limit: int, after_s: float) -> list[str]:
+    """Streams with rows that some consumer has not had `after_s` after they were sent; twice that after the second time,
+    and so on."""
+    doubled = func.power(2, func.least(func.greatest(outbox.c.tries - 1, 0), DOUBLINGS))
+    wait = func.make_interval(0, 0, 0, 0, 0, 0, literal(after_s) * doubled)
+    return await _undelivered_streams(transaction, topic, limit, outbox.c.sent_at < func.clock_timestamp() - wait)
+
+
+async def streams_sent_before(transaction: Transaction, topic: str, limit: int, moment: datetime) -> list[str]:
+    """Streams with rows sent before then that some consumer has not had."""
+    return await _undelivered_streams(transaction, topic, limit, outbox.c.sent_at < moment)
+
+
+async def clock(transaction: Transaction) -> datetime:
+    """Postgres' clock, by which rows are marked as sent."""
+    moment: datetime = await transaction.scalar(select(func.clock_timestamp()))
+    return moment
+
+
+async def unsend(transaction: Transaction, topic: str, streams: Sequence[str]) -> None:
+    """Makes all undelivered rows of the streams unsent. The caller holds the streams' locks."""
+    if streams:
+        of_streams = and_(outbox.c.destination == topic, outbox.c.delivered_at.is_(None), outbox.c.stream.in_(streams))
+        await transaction.execute(update(outbox).where(of_streams).values(sent_at=None))
+
+
+async def start_is_pending(transaction: Transaction, run_id: str) -> bool:
+    """Whether an undelivered row will still start this run."""
+    waits = and_(
+        outbox.c.delivered_at.is_(None),
+        outbox.c.payload["operation"].astext == "start",
+        outbox.c.payload["run_id"].astext == run_id,
+    )
+    return await transaction.scalar(select(outbox.c.id).where(waits).limit(1)) is not None
+
+
+async def prune_delivered(transaction: Transaction, before: datetime) -> int:
+    """Drops rows delivered before then, except those given up with an error: these stay a week longer to be looked at."""
+    kept_longer = before - timedelta(days=7)
+    old = or_(
+        and_(outbox.c.delivered_at < before, outbox.c.error.is_(None)),
+        outbox.c.delivered_at < kept_longer,
+    )
+    return (await transaction.execute(delete(outbox).where(old))).rowcount
+
+
+def _unsent(destination: str) -> ColumnElement[bool]:
+    return and_(outbox.c.destination == destination, outbox.c.delivered_at.is_(None), outbox.c.sent_at.is_(None))
+
+
+async def _undelivered_streams(
+    transaction: Transaction, topic: str, limit: int, late: ColumnElement[bool]
+) -> list[str]:
+    statement = (
+        select(outbox.c.stream)
+        .where(outbox.c.destination == topic, outbox.c.delivered_at.is_(None), outbox.c.sent_at.is_not(None), late)
+        .group_by(outbox.c.stream)
+        .order_by(func.min(outbox.c.id))
+        .limit(limit)
+    )
+    return [row["stream"] for row in await transaction.all(statement)]
+
+
+def _owed() -> ColumnElement[bool]:
+    """For a row of `outbox`: a consumer that gets it and has not had it. Consumers leave no gaps, so later ones count."""
+    had = aliased(consumed)
+    has_had = exists(
+        select(literal(1)).where(
+            had.c.tenant == outbox.c.tenant,
+            had.c.consumer == consumers.c.name,
+            had.c.stream == outbox.c.stream,
+            had.c.stream_version >= outbox.c.stream_version,
+        )
+    )
+    return and_(consumers.c.topic == outbox.c.destination, consumers.c.start_position < outbox.c.position, ~has_had)

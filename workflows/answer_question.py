@@ -1,0 +1,52 @@
+"""AnswerQuestion: passages, then a cited answer or a plain "not in the documents", streamed as it is made."""
+
+from __future__ import annotations
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.answer_activities import AnswerActivities
+    from schemas.runs import RunEnd
+    from schemas.workflow_contracts import (
+        CANCEL_SIGNAL,
+        WAKE_SIGNAL,
+        AnswerInput,
+        CancelRequest,
+        FinishInput,
+        WorkflowEnd,
+    )
+    from workflows.activity_options import BOOKKEEPING, INTERACTIVE
+    from workflows.run_lifecycle import RunLifecycle, StepFailed
+
+
+@workflow.defn(name="AnswerQuestion")
+class AnswerQuestion:
+    @workflow.init
+    def __init__(self, input: AnswerInput) -> None:
+        self._lifecycle = RunLifecycle(input, f"Answer {input.answer_id}")
+
+    @workflow.signal(name=CANCEL_SIGNAL)
+    def cancel(self, _: CancelRequest) -> None:
+        self._lifecycle.request_cancel()
+
+    @workflow.signal(name=WAKE_SIGNAL)
+    def wake(self) -> None:
+        self._lifecycle.woken = True
+
+    @workflow.run
+    async def run(self, input: AnswerInput) -> WorkflowEnd:
+        try:
+            retrieved = await self._lifecycle.step(AnswerActivities.retrieve, input, INTERACTIVE, "retrieve passages")
+            if retrieved.status == "not_ours":
+                return WorkflowEnd(state="not_ours")
+            status = retrieved.status
+            if status == "done":
+                generated = await self._lifecycle.step(AnswerActivities.generate, input, INTERACTIVE, "generate answer")
+                status = generated.status
+            end = self._lifecycle.end_of(status)
+        except StepFailed as failed:
+            end = RunEnd(state="failed", error=failed.error)
+        finish = FinishInput(**input.model_dump(include={"tenant", "run_id", "traceparent"}), end=end)
+        await self._lifecycle.step(AnswerActivities.finish, finish, BOOKKEEPING, "finish", patient=True)
+        self._lifecycle.show(end.state)
+        return WorkflowEnd(state=end.state)
