@@ -11,11 +11,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from infra import telemetry
+from infra import run_consumers, telemetry
 from infra.load_settings import BadSettings, load_settings
 from infra.local_stack import DataDirHeld, DataDirUnusable
 from infra.rebuild import rebuild
-from infra.run_consumers import run_consumers
 from infra.up import UpOptions, up
 from schemas.errors import EngineDown
 from schemas.settings import Settings
@@ -45,13 +44,14 @@ def up_command(
     json: Annotated[bool, typer.Option("--json", help="One JSON line when ready.")] = False,
 ) -> None:
     """Start everything on this machine and stay up."""
-    _run("up", lambda settings: up(settings, UpOptions(data_dir, port, demo, json)))
+    options = UpOptions(data_dir, port, demo, json)
+    _run("up", lambda settings: _finished(up(settings, options)))
 
 
 @app.command("consumers")
 def consumers_command() -> None:
     """Run the Kafka consumers (needs PERDURE_DATABASE_URL and PERDURE_KAFKA_BOOTSTRAP)."""
-    _run("consumers", run_consumers)
+    _run("consumers", run_consumers.run)
 
 
 @app.command("rebuild")
@@ -60,23 +60,29 @@ def rebuild_command(
     indexes: Annotated[bool, typer.Option("--indexes", help="Refill the vector and keyword indexes.")] = False,
 ) -> None:
     """Make the read models anew from the events, or the indexes from Postgres. Nothing else may run on the data."""
-    _run("rebuild", lambda settings: rebuild(settings, data_dir, indexes=indexes))
+    _run("rebuild", lambda settings: _finished(rebuild(settings, data_dir, indexes=indexes)))
 
 
-def _run(role: str, process: Callable[[Settings], Coroutine[Any, Any, None]]) -> NoReturn:
+def _finished(process: Coroutine[Any, Any, None]) -> int:
+    asyncio.run(process)
+    return 0
+
+
+def _run(role: str, process: Callable[[Settings], int]) -> NoReturn:
     """Settings, logs, traces, then the process; each kind of refusal has its exit code and one line."""
+    code = 0
     try:
         settings = load_settings(os.environ)
         telemetry.configure_logs(settings.log_level)
         telemetry.configure_traces(os.environ, role)
-        asyncio.run(process(settings))
+        code = process(settings)
     except (BadSettings, ValueError) as error:
         _leave(BAD_CONFIGURATION, f"perdure: {error}")
     except DataDirHeld as error:
         _leave(HELD, f"perdure: {error}")
     except (EngineDown, DataDirUnusable, OSError) as error:
         _leave(UNAVAILABLE, f"perdure: {error}")
-    _leave(0)
+    _leave(code)
 
 
 def _leave(code: int, line: str | None = None) -> NoReturn:

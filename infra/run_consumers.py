@@ -68,7 +68,7 @@ async def _wait_for_engines(consumption: Consumption, publisher: KafkaPublisher)
     while True:
         try:
             await consumption.start()
-            await publisher.ping()
+            await publisher.open()
         except EngineDown as down:
             logger.warning("the consumers wait: %s", down.detail)
             await asyncio.sleep(backoff.next_s())

@@ -16,15 +16,15 @@ from typing import Any
 import structlog
 
 from infra import admin_key, demo, migrate, run_worker, serve_api, temporal_client, wiring
+from infra.failpoints import failpoint_from
 from infra.local_stack import DataDir, EngineAddresses, LocalStack
 from infra.probes import probes_of
 from infra.up_announcement import UpAnnouncement
 from schemas.settings import Settings
 from services.api.app import create_app
 from services.events.delivery import OutboxDelivery
-from services.events.housekeeping import Housekeeping
-from services.events.reconciler import Reconciler
 from services.events.relay import Relay
+from services.gateways.kafka_marker import KafkaMarker
 from services.gateways.kafka_publisher import KafkaPublisher
 from services.ingestion.index_repair import IndexRepair
 
@@ -78,14 +78,17 @@ async def _run(
 
     publisher = KafkaPublisher(addresses.kafka_bootstrap)
     parts.push_async_callback(publisher.close)
-    delivery = OutboxDelivery(engines.database, engines.temporal, publisher)
-    services = wiring.build_services(engines, delivery)
+    failpoint = failpoint_from(settings.failpoints)
+    delivery = OutboxDelivery(
+        engines.database, engines.temporal, publisher, batch=settings.events.relay_batch, failpoint=failpoint
+    )
+    services = wiring.build_services(engines, delivery, failpoint)
     workers = run_worker.build_workers(client, wiring.build_activities(services), settings.work)
     background = _Background()
+    marker = KafkaMarker(addresses.kafka_bootstrap)
+    parts.push_async_callback(marker.close)
     parts.push_async_callback(background.stop)
-    background.keep("relay", Relay(engines.database, delivery, publisher, settings.events).run)
-    background.keep("reconciler", Reconciler(engines.database, engines.temporal, settings.work).run)
-    background.keep("housekeeping", Housekeeping(engines.database, engines.blobs, settings).run)
+    background.keep("relay", Relay(engines.database, delivery, marker, settings.events).run)
     background.keep("cancel-watch", services.cancels.run)
     background.once("background-sentences", services.statistics.prepare)
     repair = IndexRepair(engines.database, services.index_stage, engines.vectors, engines.keywords, engines.model)
@@ -104,9 +107,8 @@ async def _run(
     data_dir.announce(announcement.api_url)
     print(announcement.model_dump_json() if options.json else announcement.words(), flush=True)
     if options.demo:
-        background.once(
-            "demo", lambda: demo.show(announcement.api_url, key_file, sys.stderr if options.json else sys.stdout)
-        )
+        out, key = sys.stderr if options.json else sys.stdout, key_file.read_text(encoding="utf-8").strip()
+        background.once("demo", lambda: demo.show(announcement.api_url, key, out))
     await _until_stopped(stop, serving_task, working)
 
 

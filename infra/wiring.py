@@ -17,7 +17,6 @@ from activities.ingest_activities import IngestActivities
 from activities.removal_activities import RemovalActivities
 from activities.run_activities import RunActivities
 from activities.step_runner import StepRunner
-from infra.failpoints import failpoint_from
 from schemas.settings import Settings
 from schemas.workflow_contracts import INGEST_QUEUE, INTERACTIVE_QUEUE
 from services.access.identity import Identity
@@ -148,7 +147,7 @@ class Services:
     failpoint: Callable[[str], None]
 
 
-def build_services(engines: Engines, delivery: OutboxDelivery) -> Services:
+def build_services(engines: Engines, delivery: OutboxDelivery, failpoint: Callable[[str], None]) -> Services:
     settings, database = engines.settings, engines.database
     reception = Reception(database, delivery.deliver_head, settings.limits, current_traceparent)
     recall = Recall(engines.vectors, engines.keywords, engines.model, settings.retrieval)
@@ -165,7 +164,7 @@ def build_services(engines: Engines, delivery: OutboxDelivery) -> Services:
         asking=asking,
         statistics=Statistics(database, engines.keywords, engines.model),
         index_stage=IndexStage(database, engines.model, engines.vectors, engines.keywords),
-        failpoint=failpoint_from(settings.failpoints),
+        failpoint=failpoint,
     )
 
 

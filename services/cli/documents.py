@@ -144,7 +144,8 @@ def _start(method: str, parts: tuple[str, ...], wait: bool, data_dir: Path | Non
 
 def _change(document_id: str, name: str, values: list[str] | None, data_dir: Path | None, as_json: bool) -> None:
     with open_client(data_dir) as client:
-        if values is not None:
-            client.send("PUT", path_of("documents", document_id, name), {name: values})
-        document = client.get(path_of("documents", document_id))
-    show({name: document[name]}, as_json, output.print_fields)
+        if values is None:
+            now = client.get(path_of("documents", document_id))
+        else:  # the reply, not another look: a change of readers can shut out who made it
+            now = client.send("PUT", path_of("documents", document_id, name), {name: values})
+    show({name: now[name]}, as_json, output.print_fields)

@@ -73,10 +73,14 @@ def _ingest(
 
 
 def _require_space(client: ApiClient, space: str) -> None:
-    """Nothing is made unasked: a mistyped name would otherwise become a space."""
+    """Nothing is made unasked: a mistyped name would otherwise become a space. A key that may only write cannot look,
+    and learns it from its first upload.
+    """
     try:
         client.get(path_of("spaces", space))
     except Refusal as refusal:
+        if refusal.status == 403:
+            return
         if refusal.status != 404:
             raise
         raise BadUsage(

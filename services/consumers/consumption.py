@@ -12,9 +12,10 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from schemas.errors import EngineDown
+from services.consumers import registration
+from services.consumers.registration import Consumer
 from services.events import cloud_event
 from services.events.backoff import Backoff
 from services.events.cloud_event import CloudEvent, Undecodable
@@ -24,15 +25,6 @@ from services.stores import consumers_store
 from services.stores.database import Database, Transaction
 
 logger = logging.getLogger(__name__)
-
-
-class Consumer(Protocol):
-    """Keeps something up to date. `apply` may see a redriven event a second time and must then change nothing."""
-
-    name: str
-    topics: Sequence[str]
-
-    async def apply(self, transaction: Transaction, events: Sequence[CloudEvent]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -57,9 +49,7 @@ class Consumption:
 
     async def start(self) -> None:
         """Registers the consumer. Raises EngineDown."""
-        async with self._database.every_tenant("a consumer is registered for all tenants") as transaction:
-            await consumers_store.register(transaction, self._consumer.name, self._consumer.topics)
-            self._start_positions = await consumers_store.start_positions(transaction, self._consumer.name)
+        self._start_positions = await registration.register(self._database, self._consumer)
 
     async def handle(self, records: Sequence[Received]) -> None:
         """Never raises for what is wrong with a record. While Postgres is away, or Kafka for a record that can be kept

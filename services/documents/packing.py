@@ -92,8 +92,9 @@ def _best_split(ends: list[int], ranks: list[Rank], first: int, cut: int, bound:
         fitting.append(number)
     if not fitting:
         return first + 1
+    best = max(fitting, key=lambda number: (ranks[number], number))
+    if sum(ranks[number] == ranks[best] for number in fitting) > 1:
+        return best  # repeated lines: full pieces, one like the other, wherever the repetition begins
     roomy = [number for number in fitting if ends[number] - start > window and stop - ends[number] >= window]
-    best = max(roomy or fitting, key=lambda number: (ranks[number], number))
-    if ranks[best][0] == Strength.GLUED:
-        best = max(fitting, key=lambda number: (ranks[number], number))
-    return best
+    roomy = [number for number in roomy if ranks[number][0] > Strength.GLUED]
+    return max(roomy, key=lambda number: ranks[number], default=best)

@@ -62,7 +62,13 @@ class ParserProcess:
 
     @property
     def alive(self) -> bool:
-        return self._process.returncode is None
+        """Asks the kernel: the event loop may not have heard yet. Leaves the exit status for the loop to collect."""
+        if self._process.returncode is not None:
+            return False
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False
 
     async def ask(self, request: ParseRequest) -> ParseReply:
         """The child's reply. Raises the failure that its death means."""

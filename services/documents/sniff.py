@@ -56,7 +56,7 @@ def sniff(path: Path, name: str, declared: str | None = None) -> str:
         return _ole_type(path, name)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
         return _zip_type(path)
-    if b"%PDF-" in head[:1024]:
+    if head.startswith(b"%PDF-") or (b"%PDF-" in head[:1024] and _mail_fields(head.decode("latin-1").lower()) < 2):
         return PDF
     if head.startswith(_IMAGES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP") or head[4:12] == b"ftypheic":
         return IMAGE
@@ -130,13 +130,16 @@ def _looks_binary(head: bytes) -> bool:
     return nuls > 0.1 * len(head) or controls > 0.1 * len(head)
 
 
+def _mail_fields(text: str) -> int:
+    return sum(1 for line in text.split("\n")[:40] if line.startswith(_MAIL_FIELDS))
+
+
 def _text_type(head: bytes, name: str, declared: str | None) -> str:
     text = head.decode("latin-1").lstrip("\ufeffï»¿ \t\r\n").lower()
     ending = _BY_ENDING.get(PurePosixPath(name.lower()).suffix)
     if text.startswith(("<!doctype html", "<html")):
         return HTML
-    fields = sum(1 for line in text.split("\n")[:40] if line.startswith(_MAIL_FIELDS))
-    if fields >= 2 and text.split(":", 1)[0].replace("-", "").isalnum() and ending in {None, MAIL, MHTML}:
+    if _mail_fields(text) >= 2 and text.split(":", 1)[0].replace("-", "").isalnum() and ending in {None, MAIL, MHTML}:
         # a saved web page is a mail whose body is multipart/related and that nobody sent
         saved_page = "multipart/related" in text and ("snapshot-content-location" in text or ending == MHTML)
         return MHTML if saved_page else MAIL

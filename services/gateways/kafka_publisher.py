@@ -17,7 +17,8 @@ from schemas.errors import EngineDown
 from services.gateways.kafka_record import KafkaRecord
 from services.gateways.kafka_topics import DEAD_LETTER_TOPICS, EVENT_TOPICS, PARTITIONS, KafkaTopics
 
-THREADS = 4
+THREADS = 5
+PING_TIMEOUT_S = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,8 @@ class KafkaPublisher:
         self._timeout_s = timeout_s
         self._producer: Any = None
         self._opening = threading.Lock()
+        self._probe: KafkaTopics | None = None
+        self._probing = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="kafka-publish")
 
     async def publish(self, records: Sequence[KafkaRecord]) -> list[str | None]:
@@ -43,13 +46,19 @@ class KafkaPublisher:
             return []
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._publish, records)
 
-    async def ping(self) -> None:
-        """Raises EngineDown."""
+    async def open(self) -> None:
+        """Connects and makes the topics that are missing, which `publish` does too. Raises EngineDown."""
         await asyncio.get_running_loop().run_in_executor(self._threads, self._open)
+
+    async def ping(self) -> None:
+        """Raises EngineDown when no broker answers now."""
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._ask)
 
     async def close(self) -> None:
         """What is under way fails; the outbox sends it again."""
         await asyncio.to_thread(self._drop, self._producer)
+        if self._probe is not None:
+            await asyncio.to_thread(self._probe.close)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     # Everything below runs in a thread.
@@ -79,6 +88,12 @@ class KafkaPublisher:
                 self._make_topics()
                 self._producer = self._make_producer()
             return self._producer
+
+    def _ask(self) -> None:
+        with self._probing:
+            probe, self._probe = self._probe or KafkaTopics(self._bootstrap, PING_TIMEOUT_S), None
+            probe.topic_id(EVENT_TOPICS[0])
+            self._probe = probe  # only one that answered is asked again
 
     def _make_topics(self) -> None:
         topics = KafkaTopics(self._bootstrap)

@@ -65,6 +65,9 @@ def pairs(run: str) -> list[str]:
 @lru_cache(maxsize=32_768)
 def words_of(compound: str) -> tuple[Word, ...]:
     """The simple words of a compound, in order."""
+    if compound.isalnum():
+        bare = compound[:MAX_TOKEN_CHARS]
+        return (Word(bare, stem(bare)),)
     words = []
     for piece in regex.split(r"[-._]+", compound.removesuffix("++").removesuffix("#")):
         bare = piece.removesuffix("'s").strip("'")
@@ -80,6 +83,8 @@ def words_of(compound: str) -> tuple[Word, ...]:
 @lru_cache(maxsize=32_768)
 def wholes_of(compound: str) -> tuple[str, ...]:
     """A compound as it stands, and the hyphenated pieces inside a dotted one (`a.PPR-9087.pdf` holds PPR-9087)."""
+    if compound.isalnum():
+        return ()
     whole = compound.removesuffix("'s")
     wholes = []
     if len(whole) <= _MAX_WHOLE_CHARS and (regex.search(r"[-._]", whole) or whole.endswith(("++", "#"))):

@@ -135,12 +135,13 @@ async def unsend(transaction: Transaction, topic: str, streams: Sequence[str]) -
         await transaction.execute(update(outbox).where(of_streams).values(sent_at=None))
 
 
-async def start_is_pending(transaction: Transaction, run_id: str) -> bool:
-    """Whether an undelivered row will still start this run."""
+async def start_is_pending(transaction: Transaction, destination: str, stream: str) -> bool:
+    """Whether an undelivered row will still start the run of this stream."""
     waits = and_(
         outbox.c.delivered_at.is_(None),
+        outbox.c.destination == destination,
+        outbox.c.stream == stream,
         outbox.c.payload["operation"].astext == "start",
-        outbox.c.payload["run_id"].astext == run_id,
     )
     return await transaction.scalar(select(outbox.c.id).where(waits).limit(1)) is not None
 

