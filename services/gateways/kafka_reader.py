@@ -12,6 +12,7 @@ from schemas.errors import EngineDown
 
 POLL_MS = 500
 BATCH = 200
+MOST_EMPTY_POLLS = 20
 
 
 class KafkaReader:
@@ -40,10 +41,14 @@ class KafkaReader:
 
     def batches(self) -> Iterator[Sequence[Any]]:
         """Records (kafka.consumer.fetcher.ConsumerRecord) in the order of each partition, until the end it had at first."""
+        empty = 0
         try:
             while self._unread():
                 found = self._consumer.poll(timeout_ms=POLL_MS, max_records=BATCH)
                 batch = [record for records in found.values() for record in records]
+                empty = 0 if batch else empty + 1
+                if empty > MOST_EMPTY_POLLS:
+                    raise EngineDown("kafka", "Kafka does not give the records it says it has")
                 if batch:
                     yield batch
         except KafkaError as error:

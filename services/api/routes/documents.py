@@ -76,7 +76,7 @@ async def document_text(
 @router.get(
     "/documents/{document_id}/file",
     response_class=StreamingResponse,
-    responses={200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}},
+    responses={200: {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}},
 )
 async def document_file(
     document_id: DocumentId, caller: Reader, container: ServingRole, version: Version = None

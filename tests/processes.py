@@ -1,0 +1,97 @@
+"""A real `perdure up` in a process of its own, to be used, killed and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+T = TypeVar("T")
+STOP_WITHIN_S = 30.0
+END_WITHIN_S = 120.0
+
+
+class PerdureProcess:
+    """`perdure up --port 0 --json` on one data directory. `start` may be called again after any end."""
+
+    def __init__(self, data_dir: Path, env: Mapping[str, str] | None = None) -> None:
+        self.data_dir = data_dir
+        self._env = dict(env or {})
+        self._process: subprocess.Popen[str] | None = None
+        self.info: dict[str, Any] = {}
+        self.key = ""
+
+    def start(self, **env: str) -> PerdureProcess:
+        """Waits for the ready line. `env` adds to the environment of this start only, say PERDURE_FAILPOINTS."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PERDURE_")}
+        log = (self.data_dir.parent / f"{self.data_dir.name}.log").open("a")
+        argv = [sys.executable, "-m", "infra.main", "up", "--data-dir", str(self.data_dir), "--port", "0", "--json"]
+        self._process = subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=log, text=True, env={**kept, **self._env, **env}
+        )
+        log.close()
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise AssertionError(f"perdure up ended with {self._process.wait(STOP_WITHIN_S)}:\n{self.log()[-3000:]}")
+        self.info = json.loads(line)
+        self.key = Path(self.info["admin_key_file"]).read_text(encoding="utf-8").strip()
+        return self
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def url(self) -> str:
+        return str(self.info["api_url"])
+
+    def client(self, key: str | None = None) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {key or self.key}"}
+        return httpx.Client(base_url=f"{self.url}/v1", headers=headers, timeout=60, trust_env=False)
+
+    def kill(self) -> None:
+        """SIGKILL to the serving process alone; its children must go with it by themselves."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait(STOP_WITHIN_S)
+
+    def wait_for_death(self, within_s: float = END_WITHIN_S) -> int:
+        """The exit code of a process that a failpoint ends."""
+        assert self._process is not None
+        return self._process.wait(within_s)
+
+    def stop(self) -> int:
+        """SIGTERM and the exit code; nothing when it is gone already."""
+        if self._process is None or self._process.poll() is not None:
+            return 0
+        self._process.terminate()
+        return self._process.wait(STOP_WITHIN_S)
+
+    def engine_pid(self, name: str) -> int:
+        """The process id of an engine or child, from its record in the data directory."""
+        record = json.loads((self.data_dir / "run" / f"{name}.json").read_text(encoding="utf-8"))
+        return int(record["pid"])
+
+    def log(self) -> str:
+        return (self.data_dir.parent / f"{self.data_dir.name}.log").read_text(encoding="utf-8")
+
+
+def wait_until(look: Callable[[], T | None], within_s: float = END_WITHIN_S, every_s: float = 0.05) -> T:
+    """The first truthy thing `look` gives; TimeoutError after `within_s`."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        time.sleep(every_s)
+    raise TimeoutError(f"nothing within {within_s:.0f} s")
