@@ -47,20 +47,24 @@ class RunActivities:
 async def claim_run(database: Database, runner: StepRunner, input: WorkflowInput) -> StepResult:
     """The first thing any execution does (invariant 3). Also used by activities that claim and work in one go."""
     execution_id = activity.info().workflow_run_id
-    status = "done"
+    status, kind = "done", ""
 
     async def work() -> None:
-        nonlocal status
+        nonlocal status, kind
         async with database.begin(input.tenant) as transaction:
             before = await runs_store.get(transaction, input.run_id)
             row = await runs_store.claim(transaction, input.run_id, execution_id or "")
             if row is None:
                 status = "not_ours"
-            elif before is not None and before["execution_id"] is None:
+                return
+            kind = row["kind"]
+            if before is not None and before["execution_id"] is None:
                 started = RunEventDraft(type="run.started", data={"kind": row["kind"], "policies": POLICIES})
                 await run_event_log.append(transaction, input.run_id, [started])
 
     result = await runner.run("claim", input, work, cancellable=False)
+    if kind == "ingest":
+        runner.failpoint("ingest.claimed")
     return StepResult(status=status) if result.status == "done" else result
 
 

@@ -23,6 +23,8 @@ from infra.up_announcement import UpAnnouncement
 from schemas.settings import Settings
 from services.api.app import create_app
 from services.events.delivery import OutboxDelivery
+from services.events.housekeeping import Housekeeping
+from services.events.reconciler import Reconciler
 from services.events.relay import Relay
 from services.gateways.kafka_marker import KafkaMarker
 from services.gateways.kafka_publisher import KafkaPublisher
@@ -89,6 +91,8 @@ async def _run(
     parts.push_async_callback(marker.close)
     parts.push_async_callback(background.stop)
     background.keep("relay", Relay(engines.database, delivery, marker, settings.events).run)
+    background.keep("reconciler", Reconciler(engines.database, engines.temporal, settings.work).run)
+    background.keep("housekeeping", Housekeeping(engines.database, engines.blobs, settings).run)
     background.keep("cancel-watch", services.cancels.run)
     background.once("background-sentences", services.statistics.prepare)
     repair = IndexRepair(engines.database, services.index_stage, engines.vectors, engines.keywords, engines.model)

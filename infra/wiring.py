@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elasticsearch import AsyncElasticsearch
-from qdrant_client import AsyncQdrantClient
+from pydantic import SecretStr
 from temporalio.client import Client
 
 from activities.answer_activities import AnswerActivities
@@ -54,10 +53,10 @@ from services.retrieval.search import Search
 from services.retrieval.statistics import Statistics
 from services.stores.blob_store import BlobStore
 from services.stores.database import Database
-from services.stores.elasticsearch_keywords import ElasticsearchKeywords
+from services.stores.elasticsearch_keywords import ElasticsearchKeywords, connect_elasticsearch
 from services.stores.keyword_index import KeywordIndex
 from services.stores.qdrant_edge_vectors import QdrantEdgeVectors
-from services.stores.qdrant_server_vectors import QdrantServerVectors
+from services.stores.qdrant_server_vectors import QdrantServerVectors, connect_qdrant
 from services.stores.tantivy_keywords import TantivyKeywords
 from services.stores.vector_index import VectorIndex
 
@@ -111,23 +110,18 @@ def build_engines(settings: Settings, database_url: str, temporal: Client, data:
 def build_vectors(settings: Settings, data: Path) -> VectorIndex:
     if settings.qdrant_url is None:
         return QdrantEdgeVectors(data / "qdrant")
-    key = settings.qdrant_api_key
-    client = AsyncQdrantClient(url=settings.qdrant_url, api_key=key.get_secret_value() if key else None, timeout=10)
-    return QdrantServerVectors(client)
+    return QdrantServerVectors(connect_qdrant(settings.qdrant_url, _secret(settings.qdrant_api_key)))
 
 
 def build_keywords(settings: Settings, data: Path) -> KeywordIndex:
     if settings.elasticsearch_url is None:
         return TantivyKeywords(data / "tantivy")
-    key = settings.elasticsearch_api_key
-    client = AsyncElasticsearch(
-        settings.elasticsearch_url,
-        api_key=key.get_secret_value() if key else None,
-        max_retries=0,
-        retry_on_timeout=False,
-        request_timeout=10,
-    )
+    client = connect_elasticsearch(settings.elasticsearch_url, _secret(settings.elasticsearch_api_key))
     return ElasticsearchKeywords(client)
+
+
+def _secret(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret is not None else None
 
 
 @dataclass

@@ -46,8 +46,8 @@ class TransientFailure(Failure):
         super().__init__(code, detail)
         self.retry_after_s = retry_after_s
 
-    def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        return type(self), (self.code, self.detail)
+    def __reduce__(self) -> tuple[type, tuple[str, str, float | None]]:  # type: ignore[override]
+        return type(self), (self.code, self.detail, self.retry_after_s)
 
 
 class EngineDown(Failure):
@@ -77,32 +77,48 @@ class Problem(PerdureError):
 
 
 class InvalidRequest(Problem):
+    """What was sent is malformed or out of bounds."""
+
     status, type, title = 422, "invalid_request", "The request is not valid"
 
 
 class Unauthenticated(Problem):
+    """No key, or one that is unknown, expired or revoked."""
+
     status, type, title = 401, "unauthenticated", "A valid API key is needed"
 
 
 class Forbidden(Problem):
+    """The key may see the thing and not do this to it."""
+
     status, type, title = 403, "forbidden", "This key may not do that"
 
 
 class NotFound(Problem):
+    """Unknown and hidden look the same."""
+
     status, type, title = 404, "not_found", "There is no such thing here"
 
 
 class Conflict(Problem):
+    """What is there now does not allow it."""
+
     status, type, title = 409, "conflict", "The request conflicts with what is there"
 
 
 class TooLarge(Problem):
+    """Over a bound in bytes."""
+
     status, type, title = 413, "too_large", "The request is too large"
 
 
 class RateLimited(Problem):
+    """Over a bound per time."""
+
     status, type, title = 429, "rate_limited", "Too many requests"
 
 
 class Unavailable(Problem):
+    """An engine is away; trying again later may help."""
+
     status, type, title = 503, "unavailable", "A part of Perdure is not available"

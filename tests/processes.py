@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,26 +26,45 @@ class PerdureProcess:
     def __init__(self, data_dir: Path, env: Mapping[str, str] | None = None) -> None:
         self.data_dir = data_dir
         self._env = dict(env or {})
+        self._log_file = data_dir.parent / f"{data_dir.name}.log"
         self._process: subprocess.Popen[str] | None = None
+        self._announced: threading.Thread | None = None
         self.info: dict[str, Any] = {}
         self.key = ""
 
     def start(self, **env: str) -> PerdureProcess:
         """Waits for the ready line. `env` adds to the environment of this start only, say PERDURE_FAILPOINTS."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("PERDURE_")}
-        log = (self.data_dir.parent / f"{self.data_dir.name}.log").open("a")
-        argv = [sys.executable, "-m", "infra.main", "up", "--data-dir", str(self.data_dir), "--port", "0", "--json"]
-        self._process = subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=log, text=True, env={**kept, **self._env, **env}
-        )
-        log.close()
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise AssertionError(f"perdure up ended with {self._process.wait(STOP_WITHIN_S)}:\n{self.log()[-3000:]}")
-        self.info = json.loads(line)
-        self.key = Path(self.info["admin_key_file"]).read_text(encoding="utf-8").strip()
+        self.launch(**env)
+        assert self._announced is not None
+        self._announced.join()
+        if not self.info:
+            raise AssertionError(f"perdure up ended with {self.wait_for_death(STOP_WITHIN_S)}:\n{self.log()[-3000:]}")
         return self
+
+    def launch(self, **env: str) -> None:
+        """Does not wait: a failpoint may end the process before it is ready. `info` fills when it is."""
+        assert not self.running
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PERDURE_")}
+        argv = [sys.executable, "-m", "infra.main", "up", "--data-dir", str(self.data_dir), "--port", "0", "--json"]
+        self.info = {}
+        with self._log_file.open("a") as log:
+            self._process = subprocess.Popen(
+                argv, stdout=subprocess.PIPE, stderr=log, text=True, env={**kept, **self._env, **env}
+            )
+        self._announced = threading.Thread(target=self._read_announcement, args=(self._process,), daemon=True)
+        self._announced.start()
+
+    def _read_announcement(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if line and process is self._process:
+            info = json.loads(line)
+            self.key = Path(info["admin_key_file"]).read_text(encoding="utf-8").strip()
+            self.info = info
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
@@ -63,12 +83,14 @@ class PerdureProcess:
         """SIGKILL to the serving process alone; its children must go with it by themselves."""
         assert self._process is not None
         self._process.send_signal(signal.SIGKILL)
-        self._process.wait(STOP_WITHIN_S)
+        self.wait_for_death(STOP_WITHIN_S)
 
     def wait_for_death(self, within_s: float = END_WITHIN_S) -> int:
         """The exit code of a process that a failpoint ends."""
         assert self._process is not None
-        return self._process.wait(within_s)
+        code = self._process.wait(within_s)
+        self.info = {}
+        return code
 
     def stop(self) -> int:
         """SIGTERM and the exit code; nothing when it is gone already."""
@@ -83,7 +105,7 @@ class PerdureProcess:
         return int(record["pid"])
 
     def log(self) -> str:
-        return (self.data_dir.parent / f"{self.data_dir.name}.log").read_text(encoding="utf-8")
+        return self._log_file.read_text(encoding="utf-8")
 
 
 def wait_until(look: Callable[[], T | None], within_s: float = END_WITHIN_S, every_s: float = 0.05) -> T:

@@ -24,6 +24,7 @@ async def end(transaction: Transaction, run: Row, end: RunEnd) -> bool:
     if document is None or document["tombstoned_at"] is not None:
         return True
     if version is not None and version["state"] not in ENDED_STATES:
-        data = {"version": number, "state": event.removeprefix("document."), "error": end.error}
+        error = {**end.error, "stage": version["stage"] or "received"} if end.error is not None else None
+        data = {"version": number, "state": event.removeprefix("document."), "error": error}
         await documents_store.append(transaction, document_id, event, data, run_id=run["id"])
     return True

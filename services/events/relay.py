@@ -34,6 +34,7 @@ class Relay:
         self._database = database
         self._delivery = delivery
         self._resending = Resending(database, broker, settings)
+        self._looked_at_broker = asyncio.Event()
         self._woken = {destination: asyncio.Event() for destination in destinations}
 
     async def run(self) -> None:
@@ -61,6 +62,8 @@ class Relay:
 
     async def _serve(self, destination: str) -> None:
         backoff, down = Backoff(), False
+        if destination in TOPICS:
+            await self._looked_at_broker.wait()  # or what is sent now would be taken for lost with the old broker
         while True:
             self._woken[destination].clear()
             try:
@@ -94,4 +97,5 @@ class Relay:
                 logger.debug("the look at the broker waits: %s", failure)
             except Exception:
                 logger.exception("the look at the broker failed")
+            self._looked_at_broker.set()
             await asyncio.sleep(POLL_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 from typing import Protocol
 
 from schemas.errors import EngineDown
@@ -29,23 +30,25 @@ class Resending:
         self._database = database
         self._broker = broker
         self._settings = settings
-        self._lost = False
+        self._lost_at: datetime | None = None
 
     async def look(self) -> list[str]:
         """Topics that have something to send again."""
         for topic in TOPICS:
             async with self._database.every_tenant("consumers serve all tenants") as transaction:
                 await outbox_store.settle(transaction, topic)
+        before_asking = await self._now()
         try:
-            self._lost = await self._broker.has_forgotten() or self._lost
+            if await self._broker.has_forgotten():
+                self._lost_at = before_asking
         except EngineDown as down:
             logger.debug("the broker does not say what it remembers: %s", down.detail)
-        if not self._lost:
+        if self._lost_at is None:
             return [topic for topic in TOPICS if await self._resend_overdue(topic)]
         logger.warning("the broker came back empty: everything that nobody has consumed is sent again")
         for topic in TOPICS:
-            await self._resend_all(topic)
-        self._lost = False
+            await self._resend_sent_before(topic, self._lost_at)
+        self._lost_at = None
         return list(TOPICS)
 
     async def _resend_overdue(self, topic: str) -> int:
@@ -60,14 +63,16 @@ class Resending:
             logger.info("%s: %s streams were not consumed in time and are sent again", topic, len(locked))
         return len(locked)
 
-    async def _resend_all(self, topic: str) -> None:
-        """All that was sent before now, batch by batch; what is sent meanwhile is in the new broker already."""
+    async def _now(self) -> datetime:
         async with self._database.every_tenant("a clock has no tenant") as transaction:
-            now = await outbox_store.clock(transaction)
+            return await outbox_store.clock(transaction)
+
+    async def _resend_sent_before(self, topic: str, moment: datetime) -> None:
+        """Batch by batch; what is sent meanwhile is in the new broker already."""
         found = True
         while found:
             async with self._database.every_tenant("consumers serve all tenants") as transaction:
-                sent = await outbox_store.streams_sent_before(transaction, topic, self._settings.relay_batch, now)
+                sent = await outbox_store.streams_sent_before(transaction, topic, self._settings.relay_batch, moment)
                 locked = await outbox_store.lock_streams(transaction, topic, sent)
                 await outbox_store.unsend(transaction, topic, locked)
                 found = bool(locked)

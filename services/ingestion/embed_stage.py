@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from schemas.errors import PermanentFailure
 from schemas.settings import EmbeddingSettings
-from services.gateways.embedding_model import EmbeddingModel
+from services.gateways.embedding_model import EmbeddingModel, RejectedTexts
 from services.ingestion.version_work import StageProgress, VersionWork, enter_stage
 from services.stores import chunks_store, documents_store, embeddings_store, runs_store
 from services.stores.database import Database, Row, Transaction
@@ -48,9 +49,19 @@ class EmbedStage:
 
     async def _embed(self, work: VersionWork, batch: Sequence[Row], made: int) -> int:
         """Embeds one batch and keeps vectors and count in one transaction, so the count survives a kill too."""
-        vectors = await self._model.embed_passages([row["embedding_input"] for row in batch])
-        by_hash = {row["input_hash"]: vector for row, vector in zip(batch, vectors, strict=True)}
+        refused: RejectedTexts | None = None
+        try:
+            vectors = await self._model.embed_passages([row["embedding_input"] for row in batch])
+        except RejectedTexts as rejected:  # the others of the batch are kept; the run then fails for the refused ones
+            refused, vectors = rejected, rejected.vectors
+        by_hash = {
+            row["input_hash"]: vector
+            for place, (row, vector) in enumerate(zip(batch, vectors, strict=True))
+            if refused is None or place not in refused.reasons
+        }
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             await embeddings_store.store(transaction, self._model.name, by_hash)
-            await runs_store.store_step(transaction, work.run_id, STEP, {"made": made + len(batch)})
-        return made + len(batch)
+            await runs_store.store_step(transaction, work.run_id, STEP, {"made": made + len(by_hash)})
+        if refused is not None:
+            raise PermanentFailure("model_unavailable", refused.detail)
+        return made + len(by_hash)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from schemas.access import Actor
@@ -18,7 +17,6 @@ from services.stores import documents_store
 from services.stores.blob_store import BlobStore
 from services.stores.database import Database, Row
 
-PIECE_BYTES = 1_000_000
 ReceiveMembers = Callable[[Actor, VersionWork, list[Upload]], Awaitable[None]]
 
 
@@ -92,7 +90,7 @@ class ParseStage:
         uploads = []
         for number, member in enumerate(parsed.members):
             key = f"{work.blob_prefix}/members/{number}"
-            size, sha256 = await self._blobs.put_stream(key, _pieces(Path(member.file)))
+            size, sha256 = await self._blobs.put_file(key, Path(member.file))
             uploads.append(
                 Upload(
                     space_id=document["space_id"],
@@ -109,10 +107,3 @@ class ParseStage:
             )
         actor = Actor(tenant=work.tenant, user=document["owner"] or "")
         await self._receive_members(actor, work, uploads)
-
-
-async def _pieces(path: Path) -> AsyncIterator[bytes]:
-    """A member's bytes, never whole in memory."""
-    with path.open("rb") as file:
-        while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
-            yield piece
