@@ -24,7 +24,8 @@ class AnswerActivities:
     @activity.defn(name="retrieve_passages")
     async def retrieve(self, input: AnswerInput) -> StepResult:
         """Claims the run as well: a person waits, and each step more costs them a round."""
-        claimed = await claim_run(self._database, self._runner, input)
+        execution_id = activity.info().workflow_run_id or ""
+        claimed = await claim_run(self._database, self._runner, input, execution_id)
         if claimed.status != "done":
             return claimed
         return await self._runner.run("retrieve", input, lambda: self._retrieving.run(_work(input)))

@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities.step_runner import StepRunner
 from schemas.runs import RunEnd, RunEventDraft
-from schemas.workflow_contracts import StepResult, WaitingInput, WorkflowInput
+from schemas.workflow_contracts import ClaimInput, StepResult, WaitingInput, WorkflowInput
 from services.events import run_ending
 from services.stores import run_event_log, runs_store
 from services.stores.database import Database
@@ -21,9 +21,9 @@ class RunActivities:
         self._runner = runner
 
     @activity.defn(name="claim_run")
-    async def claim(self, input: WorkflowInput) -> StepResult:
+    async def claim(self, input: ClaimInput) -> StepResult:
         """Status `done` when this execution holds the run, `not_ours` when it has ended or is another's."""
-        return await claim_run(self._database, self._runner, input)
+        return await claim_run(self._database, self._runner, input, input.execution_id)
 
     @activity.defn(name="show_waiting")
     async def show_waiting(self, input: WaitingInput) -> StepResult:
@@ -44,16 +44,15 @@ class RunActivities:
         return await self._runner.run("show_resumed", input, work, cancellable=False)
 
 
-async def claim_run(database: Database, runner: StepRunner, input: WorkflowInput) -> StepResult:
+async def claim_run(database: Database, runner: StepRunner, input: WorkflowInput, execution_id: str) -> StepResult:
     """The first thing any execution does (invariant 3). Also used by activities that claim and work in one go."""
-    execution_id = activity.info().workflow_run_id
     status, kind = "done", ""
 
     async def work() -> None:
         nonlocal status, kind
         async with database.begin(input.tenant) as transaction:
             before = await runs_store.get(transaction, input.run_id)
-            row = await runs_store.claim(transaction, input.run_id, execution_id or "")
+            row = await runs_store.claim(transaction, input.run_id, execution_id)
             if row is None:
                 status = "not_ours"
                 return

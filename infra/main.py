@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from infra import run_consumers, telemetry
+from infra import run_consumers, run_relay, run_roles, telemetry
 from infra.load_settings import BadSettings, load_settings
 from infra.local_stack import DataDirHeld, DataDirUnusable
 from infra.rebuild import rebuild
@@ -46,6 +46,29 @@ def up_command(
     """Start everything on this machine and stay up."""
     options = UpOptions(data_dir, port, demo, json)
     _run("up", lambda settings: _finished(up(settings, options)))
+
+
+@app.command("api")
+def api_command(
+    role: Annotated[str, typer.Option(help="'serving' opens the indexes; 'stream' needs Postgres alone.")] = "serving",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free port.")] = DEFAULT_PORT,
+) -> None:
+    """Run the HTTP API apart, on shared servers."""
+    if role not in ("serving", "stream"):
+        raise typer.BadParameter("use 'serving' or 'stream'", param_hint="--role")
+    _run("api", lambda settings: _finished(run_roles.api(settings, "stream" if role == "stream" else "serving", port)))
+
+
+@app.command("worker")
+def worker_command() -> None:
+    """Run the workers apart, on shared servers."""
+    _run("worker", lambda settings: _finished(run_roles.worker(settings)))
+
+
+@app.command("relay")
+def relay_command() -> None:
+    """Run relay and reconciler apart, on shared servers."""
+    _run("relay", run_relay.run)
 
 
 @app.command("consumers")

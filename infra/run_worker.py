@@ -35,22 +35,29 @@ def sandbox() -> SandboxedWorkflowRunner:
 def build_workers(
     client: Client, activities: dict[str, Sequence[Callable[..., Any]]], settings: WorkSettings
 ) -> list[Worker]:
-    return [
-        Worker(
-            client,
-            task_queue=queue,
-            workflows=WORKFLOWS[queue],
-            activities=list(activities[queue]),
-            workflow_runner=sandbox(),
-            max_cached_workflows=settings.cached_workflows,
-            max_concurrent_activities=settings.worker_slots,
-            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
-            max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
-            default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
-            graceful_shutdown_timeout=timedelta(seconds=settings.graceful_stop_s),
-        )
-        for queue in WORKFLOWS
-    ]
+    return [build_worker(client, queue, WORKFLOWS[queue], activities[queue], settings) for queue in WORKFLOWS]
+
+
+def build_worker(
+    client: Client,
+    queue: str,
+    workflows: Sequence[type],
+    activities: Sequence[Callable[..., Any]],
+    settings: WorkSettings,
+) -> Worker:
+    return Worker(
+        client,
+        task_queue=queue,
+        workflows=workflows,
+        activities=activities,
+        workflow_runner=sandbox(),
+        max_cached_workflows=settings.cached_workflows,
+        max_concurrent_activities=settings.worker_slots,
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+        default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+        graceful_shutdown_timeout=timedelta(seconds=settings.graceful_stop_s),
+    )
 
 
 async def run_workers(workers: Sequence[Worker], stop: asyncio.Event) -> None:

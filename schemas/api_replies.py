@@ -26,10 +26,14 @@ class RunEventView(BaseModel):
 
 
 class ReadersReply(BaseModel):
+    """The readers as they are now."""
+
     readers: list[str]
 
 
 class TagsReply(BaseModel):
+    """The tags as they are now."""
+
     tags: list[str]
 
 

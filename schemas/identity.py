@@ -52,6 +52,8 @@ class UserChange(_Draft):
 
 
 class UserView(BaseModel):
+    """A user as admins see them."""
+
     id: str
     email: str
     name: str
@@ -68,6 +70,8 @@ class GroupDraft(_Draft):
 
 
 class GroupView(BaseModel):
+    """A group."""
+
     id: str
     name: str
 
@@ -82,6 +86,8 @@ class SpaceDraft(_Draft):
 
 
 class SpaceView(BaseModel):
+    """A space: where documents live and who may see them."""
+
     id: str
     name: str
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -97,6 +103,8 @@ class GrantDraft(_Draft):
 
 
 class GrantView(BaseModel):
+    """Who has which role on a space."""
+
     principal: str
     role: SpaceRole
 
@@ -122,6 +130,8 @@ class ApiKeyCreated(BaseModel):
 
 
 class ApiKeyView(BaseModel):
+    """A key without its secret."""
+
     id: str
     user_id: str
     scopes: list[Scope] | None

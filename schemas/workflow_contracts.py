@@ -74,6 +74,12 @@ class FinishAnswerInput(AnswerInput):
     end: RunEnd
 
 
+class ClaimInput(WorkflowInput):
+    """Which execution claims the run: of a chain that continued as new, the first."""
+
+    execution_id: str
+
+
 class WaitingInput(WorkflowInput):
     """A wait that people see: for which engine, and until when at most (RFC 3339)."""
 

@@ -35,9 +35,11 @@ class AnswerQuestion:
 
     @workflow.run
     async def run(self, input: AnswerInput) -> WorkflowEnd:
+        self._lifecycle.show("running")
         try:
             retrieved = await self._lifecycle.step(AnswerActivities.retrieve, input, INTERACTIVE, "retrieve passages")
             if retrieved.status == "not_ours":
+                self._lifecycle.show("not_ours")
                 return WorkflowEnd(state="not_ours")
             status = retrieved.status
             if status == "done":

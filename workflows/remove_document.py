@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -71,5 +69,5 @@ class RemoveDocument:
             )
             if not result.counts.get("open", 0):
                 return
-            await workflow.sleep(timedelta(seconds=wait_s))
+            await self._lifecycle.pause(wait_s, "look for open ingests again", patient=True)
             wait_s = min(LONGEST_LOOK_S, wait_s * 2)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -20,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_options import BOOKKEEPING, STAGE
     from workflows.run_lifecycle import RunLifecycle, StepFailed
 
-LOOK_AGAIN = timedelta(seconds=1)
+LOOK_AGAIN_S = 1.0
 """How long a window of removals is given before it is looked at again."""
 
 
@@ -55,7 +53,7 @@ class RemoveSpace:
                     break
                 if workflow.info().is_continue_as_new_suggested():
                     workflow.continue_as_new(input.model_copy(update={"removed": removed}))
-                await workflow.sleep(LOOK_AGAIN)
+                await self._lifecycle.pause(LOOK_AGAIN_S, "look at the window again", patient=True)
             await self._lifecycle.step(RemovalActivities.forget_space, input, STAGE, "forget the space", patient=True)
         except StepFailed as failed:
             end = RunEnd(state="failed", error=failed.error)

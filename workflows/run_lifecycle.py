@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -14,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.failure_mapping import error_details
     from activities.run_activities import RunActivities
     from schemas.runs import RunEnd
-    from schemas.workflow_contracts import SEARCH_ATTRIBUTES, StepResult, WaitingInput, WorkflowInput
+    from schemas.workflow_contracts import SEARCH_ATTRIBUTES, ClaimInput, StepResult, WaitingInput, WorkflowInput
     from workflows.activity_options import BOOKKEEPING
 
 ENGINE_FIRST_WAIT_S = 1.0
@@ -24,11 +26,15 @@ _STATE = SearchAttributeKey.for_keyword(SEARCH_ATTRIBUTES.state)
 _WAITING_FOR = SearchAttributeKey.for_keyword(SEARCH_ATTRIBUTES.waiting_for)
 
 
-class StepFailed(Exception):
-    """A step failed for good; `error` is the contract's {code, detail, retryable}."""
+class StepFailed(ApplicationError):
+    """A step failed for good; `error` is the contract's {code, detail, retryable}.
+
+    A Temporal failure, so that one which no workflow catches (its finish failed) closes the execution, and the reconciler
+    records the end. Any other exception would be tried again for ever.
+    """
 
     def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(error["detail"])
+        super().__init__(str(error["detail"]), error, type=str(error["code"]), non_retryable=True)
         self.error = error
 
 
@@ -46,10 +52,14 @@ class RunLifecycle:
         self.cancel_requested = True
 
     async def claim(self) -> bool:
-        """False when this execution has nothing to do: the run has ended or is another's."""
-        result = await self.step(RunActivities.claim, self._input, BOOKKEEPING, "claim the run", patient=True)
-        if result.status == "done":
-            self.show("running")
+        """False when this execution has nothing to do: the run has ended or is another's.
+
+        The run is bound to the first execution of a chain, so one that continues as new still holds it.
+        """
+        chain = workflow.info().first_execution_run_id
+        claim = ClaimInput(**self._input.model_dump(include=_BASE), execution_id=chain)
+        result = await self.step(RunActivities.claim, claim, BOOKKEEPING, "claim the run", patient=True)
+        self.show("running" if result.status == "done" else result.status)
         return result.status == "done"
 
     async def step(
@@ -59,62 +69,84 @@ class RunLifecycle:
 
         `patient` steps ignore a cancel and have no limit on waiting: they must be done whatever people want.
         """
-        waited, wait_s = timedelta(), ENGINE_FIRST_WAIT_S
-        waiting = False
+        wait_s = ENGINE_FIRST_WAIT_S
+        waiting_for, patience_ends = None, None
         while True:
             if self.cancel_requested and not patient:
                 return StepResult(status="cancelled")
             result = await self._run(method, argument, options, summary, patient)
             if result.status != "engine_down":
-                if waiting:
+                if waiting_for is not None:
                     await self._show_resumed()
                 self._note(summary, result)
                 return result
             engine = result.engine or "an engine"
-            if waited >= ENGINE_PATIENCE and not patient:
+            if patience_ends is None:
+                patience_ends = workflow.now() + ENGINE_PATIENCE
+            elif workflow.now() >= patience_ends and not patient:
                 raise StepFailed({"code": "engine_down", "detail": f"{engine} was away too long", "retryable": True})
-            await self._wait_for(engine, wait_s, first=not waiting, patient=patient)
-            waiting, waited = True, waited + timedelta(seconds=wait_s)
+            if engine != waiting_for:
+                waiting_for = engine
+                await self._show_waiting(engine, None if patient else patience_ends.isoformat())
+            await self.pause(wait_s, f"try {engine} again", patient=patient)
             wait_s = min(ENGINE_LONGEST_WAIT_S, wait_s * 2)
 
     async def _run(
         self, method: Callable[..., Any], argument: Any, options: Any, summary: str, patient: bool
     ) -> StepResult:
-        handle = workflow.start_activity_method(method, argument, summary=summary, **options)
-        if not patient:
-            await workflow.wait_condition(lambda: handle.done() or self.cancel_requested)
+        try:
+            handle = workflow.start_activity_method(method, argument, summary=summary, **options)
+            await self._until(lambda: handle.done() or (self.cancel_requested and not patient))
             if not handle.done():
                 handle.cancel()
-        try:
-            result: StepResult = await handle
+                await self._until(handle.done)
+            result: StepResult = handle.result()
         except ActivityError as error:
             if is_cancelled_exception(error):
                 return StepResult(status="cancelled")
             cause = error.cause
             details = cause.details if isinstance(cause, ApplicationError) else ()
             raise StepFailed(error_details(tuple(details), str(cause))) from error
+        except ApplicationError as refused:  # the argument is too big for a history
+            raise StepFailed(error_details((), str(refused))) from refused
         return result
 
-    async def _wait_for(self, engine: str, wait_s: float, *, first: bool, patient: bool) -> None:
-        self.show("waiting", waiting_for=engine)
-        if first and engine != "postgres":
-            until = None if patient else (workflow.now() + ENGINE_PATIENCE).isoformat()
-            told = WaitingInput(**self._input.model_dump(include=_BASE), waiting_for=engine, until=until)
-            await self._run(RunActivities.show_waiting, told, BOOKKEEPING, f"waiting for {engine}", True)
+    async def _until(self, condition: Callable[[], bool], *, timeout_s: float | None = None, summary: str = "") -> None:
+        """Waits for the condition; TimeoutError after `timeout_s`.
+
+        An operator's cancel of the execution becomes the cancel that people ask for, so it too is cleaned up after and
+        recorded, and a removal is not stopped by it.
+        """
+        while not condition():
+            try:
+                await workflow.wait_condition(condition, timeout=timeout_s, timeout_summary=summary or None)
+            except asyncio.CancelledError:
+                self.request_cancel()
+
+    async def pause(self, wait_s: float, summary: str, *, patient: bool) -> None:
+        """A timer, which holds no worker slot; a wake ends it, and so does a cancel of what can be cancelled."""
         self.woken = False
-        try:
-            await workflow.wait_condition(
-                lambda: self.woken or (self.cancel_requested and not patient),
-                timeout=timedelta(seconds=wait_s),
-                timeout_summary=f"try {engine} again",
+        with contextlib.suppress(TimeoutError):
+            await self._until(
+                lambda: self.woken or (self.cancel_requested and not patient), timeout_s=wait_s, summary=summary
             )
-        except TimeoutError:
-            return
+
+    async def _show_waiting(self, engine: str, until: str | None) -> None:
+        self.show("waiting", waiting_for=engine)
+        if engine != "postgres":  # the row cannot be written while Postgres itself is away
+            told = WaitingInput(**self._input.model_dump(include=_BASE), waiting_for=engine, until=until)
+            await self._tell(RunActivities.show_waiting, told, f"waiting for {engine}")
 
     async def _show_resumed(self) -> None:
         self.show("running")
-        base = WorkflowInput(**self._input.model_dump(include=_BASE))
-        await self._run(RunActivities.show_resumed, base, BOOKKEEPING, "going on", True)
+        await self._tell(RunActivities.show_resumed, WorkflowInput(**self._input.model_dump(include=_BASE)), "going on")
+
+    async def _tell(self, method: Callable[..., Any], argument: WorkflowInput, summary: str) -> None:
+        """What only shows a state must not end a run."""
+        try:
+            await self._run(method, argument, BOOKKEEPING, summary, True)
+        except StepFailed as failed:
+            workflow.logger.warning("not shown: %s", failed.error["detail"])
 
     def show(self, state: str, *, waiting_for: str | None = None) -> None:
         """State in the search attributes and, in words, in the details that the Temporal UI shows."""

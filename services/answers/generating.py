@@ -9,13 +9,14 @@ from typing import Any
 from schemas.access import Actor
 from schemas.answers import AnswerRequest, Citation
 from schemas.errors import PermanentFailure
-from schemas.passages import Passage
+from schemas.passages import Passage, SpaceStatistics
 from schemas.runs import RunEventDraft
 from schemas.settings import AnswerSettings
 from services.answers.extractive import compose, quoted_citations, render
 from services.answers.model_answer import ModelAnswer
 from services.answers.model_names import EXTRACTIVE
 from services.answers.no_evidence import no_evidence_text
+from services.answers.retrieving import STEP as RETRIEVE_STEP
 from services.answers.retrieving import AnswerWork
 from services.answers.token_writer import TokenWriter
 from services.gateways.chat_model import ChatModel
@@ -50,6 +51,7 @@ class Generating:
         """Counts: citations, answered. A result that stands already is not made again."""
         async with self._database.begin(work.tenant) as transaction:
             stored = await runs_store.step_result(transaction, work.run_id, STEP)
+            retrieved = await runs_store.step_result(transaction, work.run_id, RETRIEVE_STEP)
             row = await answers_store.get(transaction, work.answer_id)
         if stored is not None:
             return dict(stored)
@@ -66,7 +68,10 @@ class Generating:
             rows_per_s=self._settings.token_rows_per_s,
         )
         await writer.take_pen()
-        draft = await self._draft(row["model"], request, passages, writer)
+        statistics = SpaceStatistics(
+            mean_vector=[], **(retrieved or {"rarity": {"chunks": 0, "term_counts": {}}})["rarity"]
+        )
+        draft = await self._draft(row["model"], request, passages, statistics, writer)
         await writer.flush()
         return await self._store(work, draft, attempt)
 
@@ -79,19 +84,28 @@ class Generating:
             readable = await live_chunks.still_readable(transaction, actor, pairs)
         return [passage for passage in passages if (passage.document_id, passage.document_version) in readable]
 
-    async def _draft(self, model: str, request: AnswerRequest, passages: list[Passage], writer: TokenWriter) -> Draft:
+    async def _draft(
+        self,
+        model: str,
+        request: AnswerRequest,
+        passages: list[Passage],
+        statistics: SpaceStatistics,
+        writer: TokenWriter,
+    ) -> Draft:
         if not any(passage.n for passage in passages):
             text = no_evidence_text(request.question)
             await writer.write(text)
             return Draft(text, answered=False, citations=[], usage=_no_usage())
         if model == EXTRACTIVE:
-            return await self._quote(request.question, passages, writer)
+            return await self._quote(request.question, passages, statistics, writer)
         answer = ModelAnswer(self._chat_model(model), self._settings, self._failpoint)
         written = await answer.write(request, passages, writer)
         return Draft(written.text, answered=written.answered, citations=written.citations, usage=written.usage)
 
-    async def _quote(self, question: str, passages: list[Passage], writer: TokenWriter) -> Draft:
-        sentences = compose(question, passages)
+    async def _quote(
+        self, question: str, passages: list[Passage], statistics: SpaceStatistics, writer: TokenWriter
+    ) -> Draft:
+        sentences = compose(question, passages, statistics=statistics if statistics.chunks else None)
         text = render(question, sentences)
         for number, paragraph in enumerate(text.split("\n\n")):
             await writer.write(paragraph if number == 0 else f"\n\n{paragraph}")

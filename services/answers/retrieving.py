@@ -13,7 +13,7 @@ from schemas.settings import AnswerSettings, RetrievalSettings
 from services.retrieval.assemble import assemble
 from services.retrieval.evidence import EvidenceCandidate, judge_evidence
 from services.retrieval.finding import Finding, Found
-from services.retrieval.statistics import Statistics
+from services.retrieval.statistics import Known, Statistics
 from services.stores import answers_store, live_chunks, run_event_log, runs_store
 from services.stores.database import Database
 from services.stores.vector_index import VectorIndex
@@ -56,7 +56,7 @@ class Retrieving:
             stored = await runs_store.step_result(transaction, work.run_id, STEP)
             row = await answers_store.get(transaction, work.answer_id)
         if stored is not None:
-            return dict(stored)
+            return dict(stored["counts"])
         if row is None:
             raise PermanentFailure("corrupt", "The question's row is not there any more")
         request = AnswerRequest.model_validate(row["request"])
@@ -68,8 +68,9 @@ class Retrieving:
         except NotFound as gone:
             raise PermanentFailure("not_found", gone.detail) from gone
         passages = await self._passages(actor, found)
-        enough = await self._enough(work.tenant, request.question, found, passages)
-        return await self._store(work, found, passages, enough)
+        known = await self._statistics.of_spaces(work.tenant, request.question, found.spaces)
+        enough = await self._enough(request.question, found, passages, known)
+        return await self._store(work, found, passages, enough, known)
 
     async def _passages(self, actor: Actor, found: Found) -> list[Passage]:
         hits = found.hits
@@ -77,10 +78,9 @@ class Retrieving:
             siblings = await live_chunks.around(transaction, actor, [hit.chunk for hit in hits], SIBLING_REACH)
         return assemble(hits, siblings, self._retrieval)
 
-    async def _enough(self, tenant: str, question: str, found: Found, passages: list[Passage]) -> bool:
+    async def _enough(self, question: str, found: Found, passages: list[Passage], known: Known) -> bool:
         candidates = found.hits[: self._retrieval.passages]
         vectors = await self._vectors.vectors([hit.chunk.chunk_id for hit in candidates])
-        statistics = await self._statistics.of_spaces(tenant, found.query, found.spaces)
         evidence = judge_evidence(
             question,
             found.query.vector,
@@ -88,13 +88,15 @@ class Retrieving:
                 EvidenceCandidate(_words(found, position), vectors.get(hit.chunk.chunk_id))
                 for position, hit in enumerate(candidates)
             ],
-            statistics.space,
+            known.space,
             threshold=self._answers.evidence_threshold,
-            background_mean=statistics.background_mean,
+            background_mean=known.background_mean,
         )
         return evidence.enough and any(passage.n for passage in passages)
 
-    async def _store(self, work: AnswerWork, found: Found, passages: list[Passage], enough: bool) -> dict[str, int]:
+    async def _store(
+        self, work: AnswerWork, found: Found, passages: list[Passage], enough: bool, known: Known
+    ) -> dict[str, int]:
         """Sources are on record before anything of them can be streamed."""
         counts = {"passages": len(passages), "enough": int(enough)}
         used = sorted({(passage.document_id, passage.document_version) for passage in passages}) if enough else []
@@ -116,7 +118,8 @@ class Retrieving:
         async with self._database.begin(work.tenant) as transaction:
             await answers_store.record_sources(transaction, [work.record], used)
             await answers_store.store_passages(transaction, work.answer_id, passages if enough else [])
-            await runs_store.store_step(transaction, work.run_id, STEP, counts)
+            rarity = {"chunks": known.space.chunks, "term_counts": dict(known.space.term_counts)}
+            await runs_store.store_step(transaction, work.run_id, STEP, {"counts": counts, "rarity": rarity})
             events = [
                 RunEventDraft(type="retrieval.done", data=done),
                 RunEventDraft(type="sources", data=shown),

@@ -12,6 +12,7 @@ from schemas.errors import EngineDown, PermanentFailure, TransientFailure
 from schemas.runs import RunEnd
 from services.events import lost_run
 from services.gateways.temporal_gateway import WorkflowStart
+from services.gateways.tracing import continued
 from services.stores import outbox_store, runs_store
 from services.stores.database import Database, Row, Transaction
 from services.stores.outbox_store import OutboxRow
@@ -64,7 +65,14 @@ class TemporalDelivery:
             await self._give_up(transaction, row, PermanentFailure("internal", f"{type(error).__name__}"))
 
     async def _act(self, row: OutboxRow, run: Row) -> None:
-        """A signal goes to the run's own workflow: an ended run's id may be another run's by now, so it gets none."""
+        """A signal goes to the run's own workflow: an ended run's id may be another run's by now, so it gets none.
+
+        Whoever delivers it, the trace of the request that asked for the run goes on.
+        """
+        with continued((run["input_ref"] or {}).get("traceparent")):
+            await self._start_or_signal(row, run)
+
+    async def _start_or_signal(self, row: OutboxRow, run: Row) -> None:
         if row.payload["operation"] == "signal":
             await self._workflows.signal(run["workflow_id"], row.payload["signal"], row.payload.get("argument"))
             return

@@ -14,7 +14,6 @@ from schemas.passages import SpaceStatistics
 from services.gateways.embedding_model import EmbeddingModel
 from services.retrieval.analyser import content_terms
 from services.retrieval.background_texts import BACKGROUND_TEXTS
-from services.retrieval.recall import Query
 from services.stores import embeddings_store
 from services.stores.database import Database
 from services.stores.keyword_index import KeywordIndex
@@ -38,9 +37,9 @@ class Statistics:
         vectors = await self._model.embed_passages(list(BACKGROUND_TEXTS))
         self._background = vectors.mean(axis=0)
 
-    async def of_spaces(self, tenant: str, query: Query, spaces: Sequence[str]) -> Known:
+    async def of_spaces(self, tenant: str, question: str, spaces: Sequence[str]) -> Known:
         counts, (chunks, mean) = await asyncio.gather(
-            self._term_counts(tenant, query.text, spaces), self._mean(tenant, spaces)
+            self._term_counts(tenant, question, spaces), self._mean(tenant, spaces)
         )
         own = SpaceStatistics(chunks=chunks, mean_vector=[] if mean is None else mean.tolist(), term_counts=counts)
         return Known(own, self._background)

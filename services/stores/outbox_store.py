@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, delete, exists, func, literal, or_, select, text, update
-from sqlalchemy.orm import aliased
 
 from schemas.domain_events import DomainEvent
 from services.stores.database import Transaction
@@ -102,7 +101,7 @@ async def settle(transaction: Transaction, topic: str) -> int:
         outbox.c.destination == topic,
         outbox.c.delivered_at.is_(None),
         outbox.c.sent_at.is_not(None),
-        ~exists(select(literal(1)).where(_owed())),
+        ~exists(select(literal(1)).where(_owed()).correlate(outbox)),
     )
     return (
         await transaction.execute(update(outbox).where(arrived).values(delivered_at=func.clock_timestamp()))
@@ -175,13 +174,14 @@ async def _undelivered_streams(
 
 def _owed() -> ColumnElement[bool]:
     """For a row of `outbox`: a consumer that gets it and has not had it. Consumers leave no gaps, so later ones count."""
-    had = aliased(consumed)
     has_had = exists(
-        select(literal(1)).where(
-            had.c.tenant == outbox.c.tenant,
-            had.c.consumer == consumers.c.name,
-            had.c.stream == outbox.c.stream,
-            had.c.stream_version >= outbox.c.stream_version,
+        select(literal(1))
+        .where(
+            consumed.c.tenant == outbox.c.tenant,
+            consumed.c.consumer == consumers.c.name,
+            consumed.c.stream == outbox.c.stream,
+            consumed.c.stream_version >= outbox.c.stream_version,
         )
+        .correlate(outbox, consumers)
     )
     return and_(consumers.c.topic == outbox.c.destination, consumers.c.start_position < outbox.c.position, ~has_had)

@@ -19,14 +19,14 @@ TEXT = "多行\n𝔘nicode text: naïve\n"
 
 async def test_files_of_a_folder_keep_their_paths_and_get_one_receipt_each(admin: Person) -> None:
     space = await space_of(admin)
-    names = ["a/one.md", "..\\up\\two.md", "/root/three.md", 'quo"te.md', "naïve.md"]
+    names = ["a/one.md", "..\\up\\two.md", "/top/three.md", 'quo"te.md', "naïve.md"]
     files = [("file", (name, name.encode(), "text/markdown")) for name in names]
     fields = {"space": "handbook", "tags": ["policy", "2026"], "readers": ["space", f"user:{admin.user}"]}
     reply = await admin.http.post("/v1/documents", data=fields, files=files)
     assert reply.status_code == 202
     receipts = reply.json()["documents"]
     assert [each["external_id"] for each in receipts] == [
-        "a/one.md", "up/two.md", "root/three.md", 'quo"te.md', "naïve.md",
+        "a/one.md", "up/two.md", "top/three.md", 'quo"te.md', "naïve.md",
     ]  # fmt: skip
     assert {each["outcome"] for each in receipts} == {"created"}
     listed = await all_items(admin, "/v1/documents", space=space, tag="2026", state="received", limit=2)

@@ -1,0 +1,316 @@
+"""A `World`: everything between the API and the engines, real and in this process, with people and spaces in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import String, cast, func, select
+from sqlalchemy.dialects.postgresql import JSONB
+
+from infra.wiring import chat_models
+from schemas.access import Actor, SpaceRole, TenantRole
+from schemas.answers import AnswerRequest, AnswerView
+from schemas.documents import DocumentView, Receipt, Upload
+from schemas.identifiers import new_id
+from schemas.identity import ApiKeyCreated, ApiKeyDraft, GrantDraft, SpaceDraft, UserView
+from schemas.runs import RunEvent
+from schemas.search import SearchFilters, SearchRequest, SearchResult
+from schemas.settings import EmbeddingSettings, Settings
+from services.access import api_keys, users
+from services.access.api_key import new_key
+from services.access.authenticate import Caller
+from services.access.identity import Identity
+from services.access.load_access import effective_scopes
+from services.answers.asking import Asking
+from services.answers.generating import Generating
+from services.answers.retrieving import Retrieving
+from services.documents.parser_pool import ParserPool
+from services.gateways.local_embedding import LocalEmbedding
+from services.gateways.safe_fetch import SafeFetch
+from services.ingestion.access_refresh import AccessRefresh
+from services.ingestion.chunk_stage import ChunkStage
+from services.ingestion.embed_stage import EmbedStage
+from services.ingestion.ending import Ending
+from services.ingestion.enrich_stage import EnrichStage
+from services.ingestion.fetch_stage import FetchStage
+from services.ingestion.index_repair import IndexRepair
+from services.ingestion.index_stage import IndexStage
+from services.ingestion.member_reception import MemberReception
+from services.ingestion.parse_stage import ParseStage
+from services.ingestion.publish_stage import PublishStage
+from services.ingestion.reception import Reception
+from services.ingestion.removal import Removal
+from services.ingestion.space_removal import SpaceRemoval
+from services.ingestion.version_work import VersionWork
+from services.retrieval.finding import Finding
+from services.retrieval.recall import Recall
+from services.retrieval.search import Search
+from services.retrieval.statistics import Statistics
+from services.stores import chunks_store, document_views, identity_store, run_event_log, runs_store
+from services.stores.blob_store import BlobStore
+from services.stores.database import Database, Row
+from services.stores.tables import metadata
+from services.stores.tables.documents import documents
+from tests.embedding_edge import CountedEmbedding, RememberedEmbedding
+from tests.index_edges import HookedKeywords, HookedVectors
+from tests.integration.gateways.model_folder import FOLDER
+from tests.work_off import WorkOff, work_of
+
+TENANT = "acme"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Someone with a key."""
+
+    caller: Caller
+
+    @property
+    def actor(self) -> Actor:
+        return self.caller.actor
+
+    @property
+    def id(self) -> str:
+        return self.caller.actor.user
+
+
+@dataclass
+class World:
+    """One tenant's Perdure without processes around it. `delivered` lists the streams whose head went to Temporal."""
+
+    settings: Settings
+    database: Database
+    blobs: BlobStore
+    vectors: HookedVectors
+    keywords: HookedKeywords
+    model: CountedEmbedding
+    reception: Reception
+    finding: Finding
+    searching: Search
+    asking: Asking
+    repair: IndexRepair
+    work: WorkOff
+    members: MemberReception
+    root: Person = field(init=False)
+
+    @property
+    def identity(self) -> Identity:
+        return self.work.identity
+
+    # people and spaces
+
+    async def person(
+        self, role: TenantRole = "member", tenant: str = TENANT, scopes: list[str] | None = None
+    ) -> Person:
+        async with self.database.begin(tenant) as transaction:
+            await identity_store.add_tenant(transaction, tenant)
+            view = UserView(id=new_id(), email=f"{new_id()}@example.org", name="Someone", role=role, disabled=False)
+            await users.add(transaction, view, by=view.id)
+            created = ApiKeyCreated(id=new_id(), key=new_key())
+            draft = ApiKeyDraft.model_validate({"user_id": view.id, "scopes": scopes})
+            await api_keys.add(transaction, created, draft, by=view.id)
+        actor = Actor(tenant=tenant, user=view.id, key=created.id)
+        return Person(Caller(actor, role, effective_scopes(role, draft.scopes)))
+
+    async def space(self, manager: Person, name: str | None = None, **grants: SpaceRole) -> str:
+        """`grants`: role by principal, with `user_<id>` for `user:<id>`; `tenant` is everyone."""
+        space = await self.identity.spaces.create(manager.caller, SpaceDraft(name=name or f"space {new_id()}"))
+        for principal, role in grants.items():
+            await self.grant(manager, space.id, principal.replace("_", ":", 1), role)
+        return space.id
+
+    async def grant(self, manager: Person, space: str, principal: str, role: SpaceRole = "viewer") -> None:
+        await self.identity.spaces.give(manager.caller, space, principal, GrantDraft(role=role))
+
+    # documents
+
+    async def upload(self, who: Person, space: str, name: str, data: bytes | str, **fields: Any) -> Receipt:
+        """Received and queued, as the API does it: the blob first, then the row."""
+        content = data.encode() if isinstance(data, str) else data
+        key = f"{who.actor.tenant}/uploads/{new_id()}"
+        await self.blobs.put(key, content)
+        digest = hashlib.sha256(content).hexdigest()
+        upload = Upload(space_id=space, external_id=name, blob_key=key, sha256=digest, bytes=len(content), **fields)
+        return (await self.reception.receive(who.actor, [upload]))[0]
+
+    async def ingest(self, who: Person, space: str, name: str, data: bytes | str, **fields: Any) -> DocumentView:
+        """Uploaded and worked off, members included."""
+        receipt = await self.upload(who, space, name, data, **fields)
+        await self.work.everything(who.actor.tenant)
+        assert receipt.document_id is not None
+        return await self.document(who, receipt.document_id)
+
+    async def document(self, who: Person, document_id: str) -> DocumentView:
+        async with self.database.begin(who.actor.tenant) as transaction:
+            view = await document_views.get(transaction, who.actor, document_id)
+        assert view is not None, "not readable"
+        return view
+
+    async def row(self, document_id: str, tenant: str = TENANT) -> Row:
+        async with self.database.begin(tenant) as transaction:
+            rows = await transaction.all(select(documents).where(documents.c.id == document_id))
+        return rows[0]
+
+    async def remove(self, who: Person, document_id: str) -> None:
+        """Deleted, and every store emptied."""
+        await self.reception.remove(who.actor, document_id)
+        await self.work.everything(who.actor.tenant)
+
+    async def claimed(self, receipt: Receipt, tenant: str = TENANT) -> VersionWork:
+        """The work of a received upload, for a test that drives its stages one by one."""
+        async with self.database.begin(tenant) as transaction:
+            assert receipt.run_id is not None
+            run = await runs_store.claim(transaction, receipt.run_id, f"execution-{receipt.run_id}")
+        assert run is not None
+        return work_of(run)
+
+    async def text(self, document: DocumentView, version: int | None = None, tenant: str = TENANT) -> str:
+        number = version or document.live_version
+        return (await self.blobs.get(f"{tenant}/documents/{document.id}/{number}/text")).decode()
+
+    async def chunks(self, document_id: str, version: int, tenant: str = TENANT) -> list[Row]:
+        async with self.database.begin(tenant) as transaction:
+            return list(await chunks_store.of_version(transaction, document_id, version))
+
+    # looking
+
+    async def search(self, who: Person, query: str, limit: int = 10, **fields: Any) -> SearchResult:
+        """`fields` of the request; those of its filters may be given straight."""
+        filters = {name: fields.pop(name) for name in list(fields) if name in SearchFilters.model_fields}
+        asked = {**fields, "filters": filters or None}
+        return await self.searching.search(who.actor, SearchRequest(query=query, limit=limit, **asked))
+
+    async def found(self, who: Person, query: str, limit: int = 10, **fields: Any) -> list[str]:
+        """The texts that a search gives."""
+        return [hit.text for hit in (await self.search(who, query, limit, **fields)).hits]
+
+    async def ask(self, who: Person, question: str, **fields: Any) -> AnswerView:
+        """Asked, worked off and read again."""
+        started = await self.asking.start(who.actor, AnswerRequest(question=question, **fields))
+        await self.work.everything(who.actor.tenant)
+        return await self.asking.view(who.actor, started.answer_id)
+
+    async def events(self, run_id: str, tenant: str = TENANT) -> list[RunEvent]:
+        async with self.database.begin(tenant) as transaction:
+            return await run_event_log.after(transaction, run_id, 0, limit=10_000)
+
+    async def count(self, table: str, tenant: str = TENANT, **equal: Any) -> int:
+        named = metadata.tables[table]
+        conditions = [named.c[column] == value for column, value in equal.items()]
+        async with self.database.begin(tenant) as transaction:
+            return int(await transaction.scalar(select(func.count()).select_from(named).where(*conditions)))
+
+    async def points(self, document_id: str, tenant: str = TENANT) -> tuple[set[str], set[str]]:
+        """Chunk ids of the document in the vector and in the keyword index."""
+        return (
+            await self.vectors.document_ids(tenant, document_id),
+            await self.keywords.document_ids(tenant, document_id),
+        )
+
+    async def blob_keys(self) -> set[str]:
+        return {key async for key in self.blobs.list()}
+
+    async def everything_stored(self) -> str:
+        """Every row of every table and every blob, as one text: what must be nowhere is not in here."""
+        parts: list[str] = []
+        async with self.database.every_tenant("a test looks for what must be nowhere") as transaction:
+            for table in metadata.sorted_tables:
+                whole = cast(func.to_jsonb(table.table_valued()), JSONB)
+                rows = await transaction.all(select(cast(whole, String).label("row")))
+                parts += [f"{table.name}: {row['row']}" for row in rows]
+        for key in await self.blob_keys():
+            parts += [key, (await self.blobs.get(key)).decode("utf-8", "ignore")]
+        return "\n".join(parts)
+
+
+async def _leave_it_queued(destination: str, stream: str) -> None:
+    """No Temporal here: `WorkOff` looks for queued runs itself."""
+
+
+def build_world(
+    database: Database, folder: Path, remembered: RememberedEmbedding, parsers: ParserPool, settings: Settings
+) -> World:
+    """Put together as `infra/wiring.py` does, with the stages called straight instead of by activities."""
+    blobs = BlobStore.at_directory(folder / "blobs")
+    vectors, keywords = HookedVectors(folder / "qdrant"), HookedKeywords(folder / "tantivy")
+    model = CountedEmbedding(remembered)
+    reception = Reception(database, _leave_it_queued, settings.limits, lambda: None)
+    members = MemberReception(database, reception)
+    finding = Finding(database, Recall(vectors, keywords, model, settings.retrieval), vectors, settings.retrieval)
+    statistics = Statistics(database, keywords, model)
+    index = IndexStage(database, model, vectors, keywords)
+    work = WorkOff(
+        database=database,
+        identity=Identity.of(database),
+        fetch=FetchStage(database, blobs, SafeFetch(settings.fetch, settings.limits.upload_bytes)),
+        parse=ParseStage(database, blobs, parsers, members.receive),
+        chunk=ChunkStage(database, blobs, model.tokens, settings.chunking),
+        embed=EmbedStage(database, model, settings.embedding, _no_failpoint),
+        index=index,
+        publishing=PublishStage(database, model, vectors, keywords),
+        enrich=EnrichStage(database),
+        ending=Ending(database),
+        removal=Removal(database, blobs, model, vectors, keywords),
+        space_removal=SpaceRemoval(database, reception),
+        access_refresh=AccessRefresh(database, vectors, keywords),
+        retrieving=Retrieving(database, finding, statistics, vectors, settings.retrieval, settings.answers),
+        generating=Generating(database, chat_models(settings, os.environ), settings.answers, _no_failpoint),
+    )
+    return World(
+        settings=settings,
+        database=database,
+        blobs=blobs,
+        vectors=vectors,
+        keywords=keywords,
+        model=model,
+        reception=reception,
+        finding=finding,
+        searching=Search(finding, settings.limits),
+        asking=Asking(database, _leave_it_queued, settings.answers, settings.chat_model, lambda: None),
+        repair=IndexRepair(database, index, vectors, keywords, model),
+        work=work,
+        members=members,
+    )
+
+
+def _no_failpoint(name: str) -> None:
+    """Nothing is killed here."""
+
+
+@pytest_asyncio.fixture(name="embedding", scope="session", loop_scope="session")
+async def embedding_fixture() -> AsyncIterator[RememberedEmbedding]:
+    model = LocalEmbedding(FOLDER, EmbeddingSettings(niceness=0))
+    await model.start()
+    yield RememberedEmbedding(model)
+    await model.stop()
+
+
+@pytest_asyncio.fixture(name="parsers", scope="session", loop_scope="session")
+async def parsers_fixture() -> AsyncIterator[ParserPool]:
+    pool = ParserPool(Settings().parsing)
+    await pool.start()
+    yield pool
+    await pool.stop()
+
+
+@pytest_asyncio.fixture(name="world", loop_scope="session")
+async def world_fixture(
+    database_url: str, tmp_path: Path, embedding: RememberedEmbedding, parsers: ParserPool
+) -> AsyncIterator[World]:
+    """Tests that take it run on the session's event loop: `pytestmark = pytest.mark.asyncio(loop_scope="session")`."""
+    database = Database(database_url)
+    world = build_world(database, tmp_path, embedding, parsers, Settings())
+    await world.vectors.open()
+    await world.keywords.open()
+    world.root = await world.person("admin")
+    yield world
+    await world.keywords.close()
+    await world.vectors.close()
+    await database.close()
