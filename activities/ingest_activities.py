@@ -5,7 +5,7 @@ from __future__ import annotations
 from temporalio import activity
 
 from activities.step_runner import StepRunner
-from schemas.workflow_contracts import FinishIngestInput, IngestInput, StepResult
+from schemas.workflow_contracts import DiscardInput, FinishIngestInput, IngestInput, StepResult
 from services.ingestion.chunk_stage import ChunkStage
 from services.ingestion.embed_stage import EmbedStage
 from services.ingestion.ending import Ending
@@ -74,11 +74,13 @@ class IngestActivities:
         return await self._runner.run("enrich", input, lambda: self._enrich.run(_work(input)))
 
     @activity.defn(name="discard_version")
-    async def discard(self, input: IngestInput) -> StepResult:
-        async def work() -> None:
-            await self._publish.discard(_work(input))
-
-        return await self._runner.run("discard", input, work, cancellable=False)
+    async def discard(self, input: DiscardInput) -> StepResult:
+        return await self._runner.run(
+            "discard",
+            input,
+            lambda: self._publish.discard(_work(input), drop_chunks=input.drop_chunks),
+            cancellable=False,
+        )
 
     @activity.defn(name="finish_ingest")
     async def finish(self, input: FinishIngestInput) -> StepResult:

@@ -59,6 +59,12 @@ class AnswerInput(WorkflowInput):
     answer_id: str
 
 
+class DiscardInput(IngestInput):
+    """A version that will not be published: its points go; its chunk list only when nobody will try it again."""
+
+    drop_chunks: bool
+
+
 class FinishIngestInput(IngestInput):
     """How the ingest ended, for the activity that writes it down."""
 

@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
         CANCEL_SIGNAL,
         WAKE_SIGNAL,
         CancelRequest,
+        DiscardInput,
         FinishIngestInput,
         IngestInput,
         WorkflowEnd,
@@ -74,9 +75,9 @@ class IngestDocument:
 
     async def _clean_up(self, input: IngestInput, status: str) -> None:
         """Nothing of a version that will not be published stays in an index; a failure here must not hide the first."""
-        method = IngestActivities.discard if status == "cancelled" else IngestActivities.sweep
+        discard = DiscardInput(**input.model_dump(), drop_chunks=status == "cancelled")
         try:
-            await self._lifecycle.step(method, input, STAGE, "leave no debris", patient=True)
+            await self._lifecycle.step(IngestActivities.discard, discard, STAGE, "leave no debris", patient=True)
         except StepFailed as failed:
             workflow.logger.warning("clean-up failed: %s", failed.error["detail"])
 

@@ -91,9 +91,19 @@ async def _keep(
         kept.bytes, kept.sha256 = await blobs.put_stream(kept.blob_key, stream.chunks(), limits.upload_bytes)
     except TooLarge as error:
         kept.error = {"code": "too_large", "detail": error.detail}
+        await _skip_rest(stream, limits.upload_bytes)
     if kept.error is None and kept.bytes == 0:
         kept.error = {"code": "empty", "detail": "The file is empty."}
     return kept
+
+
+async def _skip_rest(stream: MultipartStream, most_bytes: int) -> None:
+    """The files after a file that is too large are still wanted, but not at any price."""
+    skipped = 0
+    async for chunk in stream.chunks():
+        skipped += len(chunk)
+        if skipped > most_bytes:
+            raise TooLarge(f"A file is over {most_bytes} bytes by far (PERDURE_LIMITS__UPLOAD_BYTES).")
 
 
 def external_id_of(filename: str) -> str:

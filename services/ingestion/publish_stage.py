@@ -62,29 +62,35 @@ class PublishStage:
         return chunks
 
     async def sweep(self, work: VersionWork) -> dict[str, int]:
-        """Takes from both indexes what neither the live version nor one still under way has. Counts: swept.
+        """Takes from both indexes what neither the live version nor one still under way has. Counts: swept."""
+        return await self._sweep(work, keep_own=True)
 
-        Holds the document's lock alone: an ingest that is writing finishes first, one that comes later fills what it lacks.
+    async def discard(self, work: VersionWork, *, drop_chunks: bool) -> dict[str, int]:
+        """Leaves no point of a version that will not be published in an index. Counts: swept.
+
+        A failed version keeps its chunk list, from which a retry goes on; a cancelled one leaves nothing.
         """
+        if drop_chunks:
+            async with self._database.begin(work.tenant) as transaction:
+                await transaction.lock(documents_store.lock_name(work.document_id))
+                document = await documents_store.require_alive(transaction, work.document_id)
+                if document["live_version"] != work.version:
+                    await chunks_store.drop_version(transaction, work.document_id, work.version)
+        return await self._sweep(work, keep_own=False)
+
+    async def _sweep(self, work: VersionWork, *, keep_own: bool) -> dict[str, int]:
+        """Holds the document's lock alone: an ingest that is writing finishes first, a later one fills what it lacks."""
         async with self._database.begin(work.tenant) as transaction:
             await transaction.lock(documents_store.lock_name(work.document_id))
             document = await documents_store.require_alive(transaction, work.document_id)
-            kept_versions = await documents_store.unfinished_versions(transaction, work.document_id)
+            unfinished = await documents_store.unfinished_versions(transaction, work.document_id)
+            kept_versions = {number for number in unfinished if keep_own or number != work.version}
             if document["live_version"] is not None:
-                kept_versions.append(document["live_version"])
-            kept = await chunks_store.ids_of_versions(transaction, work.document_id, kept_versions)
+                kept_versions.add(document["live_version"])
+            kept = await chunks_store.ids_of_versions(transaction, work.document_id, sorted(kept_versions))
             swept = 0
             for index in (self._vectors, self._keywords):
                 stale = await index.document_ids(work.tenant, work.document_id) - kept
                 if stale:
                     swept += await index.delete_ids(work.tenant, sorted(stale))
         return {"swept": swept}
-
-    async def discard(self, work: VersionWork) -> None:
-        """Leaves no debris of a version that was cancelled: its chunk list goes, then the sweep takes its points."""
-        async with self._database.begin(work.tenant) as transaction:
-            await transaction.lock(documents_store.lock_name(work.document_id))
-            document = await documents_store.require_alive(transaction, work.document_id)
-            if document["live_version"] != work.version:
-                await chunks_store.drop_version(transaction, work.document_id, work.version)
-        await self.sweep(work)

@@ -120,6 +120,8 @@ async def test_bodies_over_their_bound_are_refused_while_they_arrive(database: D
         assert both.json()["documents"][0]["error"]["code"] == "too_large"
         alone = await admin.http.post("/v1/documents", data={"space": space}, files=files[:1])
         assert (alone.status_code, alone.json()["documents"][0]["error"]["code"]) == (422, "too_large")
+        vast = await admin.http.post("/v1/documents", data={"space": space}, files=[("file", ("v.txt", b"x" * 9_000))])
+        assert vast.status_code == 413
         kept = [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]
         assert [path.stat().st_size for path in kept] == [2_000]
 

@@ -229,3 +229,20 @@ async def test_a_key_has_a_bounded_number_of_streams(database: Database, member:
         await tell(database, "acme", run, END)
         async with open_stream(url, member.key, run) as stream:
             assert [each.event for each in await rest(stream)] == ["run.succeeded"]
+
+
+async def test_a_reader_that_does_not_read_is_let_go(database: Database, member: Person, tmp_path: Path) -> None:
+    container = serving.serving(database, tmp_path / "b", {"slow_client_s": 0.5})
+    run = await ask(member)
+    async with serve(container) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1_024)
+        head = f"GET /v1/runs/{run}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {member.key}\r\n\r\n"
+        writer.write(head.encode())
+        await reader.readline()
+        async with asyncio.timeout(60):
+            while container.hub.watchers == 0:
+                await asyncio.sleep(0.01)
+            while container.hub.watchers == 1:
+                await tell(database, "acme", run, *[("token", {"text": "x" * 200_000})] * 10)
+        writer.close()
