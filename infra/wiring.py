@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,8 @@ from services.retrieval.search import Search
 from services.retrieval.statistics import Statistics
 from services.stores.blob_store import BlobStore
 from services.stores.database import Database
-from services.stores.elasticsearch_keywords import ElasticsearchKeywords, connect_elasticsearch
 from services.stores.keyword_index import KeywordIndex
 from services.stores.qdrant_edge_vectors import QdrantEdgeVectors
-from services.stores.qdrant_server_vectors import QdrantServerVectors, connect_qdrant
 from services.stores.tantivy_keywords import TantivyKeywords
 from services.stores.vector_index import VectorIndex
 
@@ -108,16 +107,22 @@ def build_engines(settings: Settings, database_url: str, temporal: Client, data:
 
 
 def build_vectors(settings: Settings, data: Path) -> VectorIndex:
+    """A server's client is imported only where one is configured: it takes seconds that every start would pay."""
     if settings.qdrant_url is None:
         return QdrantEdgeVectors(data / "qdrant")
-    return QdrantServerVectors(connect_qdrant(settings.qdrant_url, _secret(settings.qdrant_api_key)))
+    server = import_module("services.stores.qdrant_server_vectors")
+    client = server.connect_qdrant(settings.qdrant_url, _secret(settings.qdrant_api_key))
+    vectors: VectorIndex = server.QdrantServerVectors(client)
+    return vectors
 
 
 def build_keywords(settings: Settings, data: Path) -> KeywordIndex:
     if settings.elasticsearch_url is None:
         return TantivyKeywords(data / "tantivy")
-    client = connect_elasticsearch(settings.elasticsearch_url, _secret(settings.elasticsearch_api_key))
-    return ElasticsearchKeywords(client)
+    server = import_module("services.stores.elasticsearch_keywords")
+    client = server.connect_elasticsearch(settings.elasticsearch_url, _secret(settings.elasticsearch_api_key))
+    keywords: KeywordIndex = server.ElasticsearchKeywords(client)
+    return keywords
 
 
 def _secret(secret: SecretStr | None) -> str | None:

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest_asyncio
-from sqlalchemy import String, cast, func, select
+from sqlalchemy import String, cast, delete, func, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from infra.wiring import chat_models
 from schemas.access import Actor, SpaceRole, TenantRole
 from schemas.answers import AnswerRequest, AnswerView
 from schemas.documents import DocumentView, Receipt, Upload
-from schemas.identifiers import new_id
+from schemas.domain_events import DomainEvent
+from schemas.identifiers import document_stream, new_id
 from schemas.identity import ApiKeyCreated, ApiKeyDraft, GrantDraft, SpaceDraft, UserView
 from schemas.runs import RunEvent
 from schemas.search import SearchFilters, SearchRequest, SearchResult
@@ -52,11 +53,20 @@ from services.retrieval.finding import Finding
 from services.retrieval.recall import Recall
 from services.retrieval.search import Search
 from services.retrieval.statistics import Statistics
-from services.stores import chunks_store, document_views, identity_store, run_event_log, runs_store
+from services.stores import (
+    chunks_store,
+    document_views,
+    documents_store,
+    event_log,
+    identity_store,
+    run_event_log,
+    runs_store,
+)
 from services.stores.blob_store import BlobStore
 from services.stores.database import Database, Row
 from services.stores.tables import metadata
-from services.stores.tables.documents import documents
+from services.stores.tables.documents import document_versions, documents
+from services.stores.tables.runs import runs
 from tests.embedding_edge import CountedEmbedding, RememberedEmbedding
 from tests.index_edges import HookedKeywords, HookedVectors
 from tests.integration.gateways.model_folder import FOLDER
@@ -82,7 +92,7 @@ class Person:
 
 @dataclass
 class World:
-    """One tenant's Perdure without processes around it. `delivered` lists the streams whose head went to Temporal."""
+    """Perdure without processes around it. `root` is an admin of the first tenant."""
 
     settings: Settings
     database: Database
@@ -97,6 +107,7 @@ class World:
     repair: IndexRepair
     work: WorkOff
     members: MemberReception
+    statistics: Statistics
     root: Person = field(init=False)
 
     @property
@@ -157,6 +168,11 @@ class World:
             rows = await transaction.all(select(documents).where(documents.c.id == document_id))
         return rows[0]
 
+    async def children(self, document_id: str, tenant: str = TENANT) -> list[str]:
+        """Ids of the living documents right below."""
+        async with self.database.begin(tenant) as transaction:
+            return [row["id"] for row in await documents_store.children(transaction, document_id)]
+
     async def remove(self, who: Person, document_id: str) -> None:
         """Deleted, and every store emptied."""
         await self.reception.remove(who.actor, document_id)
@@ -177,6 +193,25 @@ class World:
     async def chunks(self, document_id: str, version: int, tenant: str = TENANT) -> list[Row]:
         async with self.database.begin(tenant) as transaction:
             return list(await chunks_store.of_version(transaction, document_id, version))
+
+    async def versions(self, document_id: str, tenant: str = TENANT) -> list[Row]:
+        of_document = document_versions.c.document_id == document_id
+        async with self.database.begin(tenant) as transaction:
+            return list(await transaction.all(select(document_versions).where(of_document)))
+
+    async def runs(self, document_id: str, tenant: str = TENANT) -> list[Row]:
+        """Runs about the document, oldest first."""
+        of_document = select(runs).where(runs.c.subject == document_id).order_by(runs.c.id)
+        async with self.database.begin(tenant) as transaction:
+            return list(await transaction.all(of_document))
+
+    async def empty(self, table: str, tenant: str = TENANT) -> None:
+        async with self.database.begin(tenant) as transaction:
+            await transaction.execute(delete(metadata.tables[table]))
+
+    async def history(self, document_id: str, tenant: str = TENANT) -> list[DomainEvent]:
+        async with self.database.begin(tenant) as transaction:
+            return await event_log.of_stream(transaction, document_stream(document_id))
 
     # looking
 
@@ -276,6 +311,7 @@ def build_world(
         repair=IndexRepair(database, index, vectors, keywords, model),
         work=work,
         members=members,
+        statistics=statistics,
     )
 
 
@@ -308,6 +344,8 @@ async def world_fixture(
     world = build_world(database, tmp_path, embedding, parsers, Settings())
     await world.vectors.open()
     await world.keywords.open()
+    await world.statistics.prepare()
+    world.model.asked.clear()
     world.root = await world.person("admin")
     yield world
     await world.keywords.close()

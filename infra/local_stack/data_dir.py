@@ -28,6 +28,8 @@ class Holder:
 class DataDirHeld(PerdureError):
     """Another process works in this data directory."""
 
+    exit_code = 75  # EX_TEMPFAIL: it may be free later
+
     def __init__(self, path: Path, holder: Holder | None) -> None:
         who = "another process"
         if holder is not None:

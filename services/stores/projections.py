@@ -61,9 +61,9 @@ async def _apply_document(transaction: Transaction, event: DomainEvent, document
         if newest is not None and int(version) < newest and "newest_version" not in values:
             values = {name: value for name, value in values.items() if name not in _FOLLOWS_NEWEST}
     values = {**values, "updated_at": event.time}
-    created = insert(documents).values(id=document_id, tenant=event.tenant, created_at=event.time, **values)
-    if event.type == "document.received":
-        await transaction.execute(created.on_conflict_do_update(index_elements=["id"], set_=values))
+    if event.type == "document.received" and "space_id" in values:  # the first version's event alone names the space
+        row = {"id": document_id, "tenant": event.tenant, "created_at": event.time}
+        await transaction.execute(insert(documents).values(**row, **values))
         return
     await transaction.execute(update(documents).where(documents.c.id == document_id).values(**values))
 

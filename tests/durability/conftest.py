@@ -29,9 +29,7 @@ class ChatServer:
 
 @pytest.fixture(scope="module")
 def chat_server() -> Iterator[ChatServer]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.fakes.openai_server"], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-m", "tests.fakes.openai_server"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield ChatServer(process.stdout.readline().strip())

@@ -20,16 +20,20 @@ def die_at(perdure: PerdureProcess, failpoint: str) -> None:
 
 
 def kill_along(
-    perdure: PerdureProcess, failpoints: Sequence[str], at_death: Callable[[str], None] = lambda failpoint: None
+    perdure: PerdureProcess,
+    failpoints: Sequence[str],
+    at_death: Callable[[str], None] = lambda failpoint: None,
+    *,
+    then_armed: str = "",
 ) -> None:
-    """The process is armed with the first failpoint and at work. Afterwards it runs unarmed and is ready."""
+    """The process is armed with the first failpoint and at work. Afterwards it is ready, armed with `then_armed`."""
     die_at(perdure, failpoints[0])
     at_death(failpoints[0])
     for failpoint in failpoints[1:]:
         perdure.launch(PERDURE_FAILPOINTS=failpoint)
         die_at(perdure, failpoint)
         at_death(failpoint)
-    perdure.start()
+    perdure.start(PERDURE_FAILPOINTS=then_armed)
 
 
 def both_sides(*stages: str) -> list[str]:

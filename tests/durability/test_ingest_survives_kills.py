@@ -7,7 +7,7 @@ import pytest
 from tests.durability.conversation import facts_of, make_space, perhaps, upload, wait_for_all_runs, wait_for_state
 from tests.durability.index_contents import IndexContents, read_indexes
 from tests.durability.kill_chain import both_sides, die_at, kill_along
-from tests.durability.material import MANY_SECTIONS, long_text, short_text
+from tests.durability.material import MANY_SECTIONS, long_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_ready
 from tests.processes import PerdureProcess
 

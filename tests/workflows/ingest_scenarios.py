@@ -1,3 +1,130 @@
-from schemas.workflow_contracts import INGEST_DOCUMENT
-from tests.workflows.scenarios import Scenario
-COMPLETE = Scenario(INGEST_DOCUMENT, "complete", {"document_id": "doc-1", "version": 1})
+"""What can happen to IngestDocument."""
+
+from __future__ import annotations
+
+from itertools import repeat
+
+from activities.failure_mapping import permanent, retry
+from schemas.errors import TransientFailure
+from schemas.workflow_contracts import CANCEL_SIGNAL, INGEST_DOCUMENT, WAKE_SIGNAL, CancelRequest, StepResult
+from tests.workflows.scenario import CACHE_ON, Running, Scenario
+from tests.workflows.scripted_activities import until_cancelled
+
+FIELDS = {"document_id": "doc-1", "version": 3}
+QDRANT_AWAY = StepResult(status="engine_down", engine="qdrant", detail="Qdrant does not answer")
+POSTGRES_AWAY = StepResult(status="engine_down", engine="postgres", detail="Postgres does not answer")
+
+
+async def cancel_during_parse(running: Running) -> None:
+    await running.activities.called("parse_document")
+    await running.handle.signal(CANCEL_SIGNAL, CancelRequest(by="user-1"))
+
+
+async def cancel_while_waiting(running: Running) -> None:
+    await running.shows("waiting")
+    await running.handle.signal(CANCEL_SIGNAL, CancelRequest(by="user-1"))
+
+
+async def wake_while_waiting(running: Running) -> None:
+    await running.shows("waiting")
+    await running.handle.signal(WAKE_SIGNAL)
+
+
+async def operator_cancels_during_parse(running: Running) -> None:
+    await running.activities.called("parse_document")
+    await running.handle.cancel(reason="the operator stops it")
+
+
+async def operator_cancels_while_waiting(running: Running) -> None:
+    await running.shows("waiting")
+    await running.handle.cancel(reason="the operator stops it")
+
+
+COMPLETE = Scenario(
+    INGEST_DOCUMENT, "complete", FIELDS, {"embed_chunks": [StepResult(counts={"embedded": 4, "chunks": 20})]}
+)
+FROM_EMBEDDING = Scenario(INGEST_DOCUMENT, "from_embedding", {**FIELDS, "from_stage": "embedding"})
+FROM_INDEXING = Scenario(INGEST_DOCUMENT, "from_indexing", {**FIELDS, "from_stage": "indexing"})
+FROM_UNKNOWN_STAGE = Scenario(INGEST_DOCUMENT, "from_unknown_stage", {**FIELDS, "from_stage": "a later release's"})
+ENGINE_RETURNS = Scenario(INGEST_DOCUMENT, "engine_returns", FIELDS, {"index_chunks": [QDRANT_AWAY] * 10})
+ANOTHER_ENGINE_GOES = Scenario(
+    INGEST_DOCUMENT,
+    "another_engine_goes",
+    FIELDS,
+    {"index_chunks": [QDRANT_AWAY, StepResult(status="engine_down", engine="tantivy")]},
+)
+POSTGRES_RETURNS = Scenario(INGEST_DOCUMENT, "postgres_returns", FIELDS, {"parse_document": [POSTGRES_AWAY] * 2})
+ENGINE_STAYS_AWAY = Scenario(
+    INGEST_DOCUMENT, "engine_stays_away", FIELDS, {"index_chunks": repeat(QDRANT_AWAY)}, settings=CACHE_ON
+)
+SHOWING_FAILS = Scenario(
+    INGEST_DOCUMENT,
+    "showing_fails",
+    FIELDS,
+    {"index_chunks": [QDRANT_AWAY], "show_waiting": [permanent("internal", "no row")]},
+)
+WOKEN = Scenario(
+    INGEST_DOCUMENT, "woken", FIELDS, {"index_chunks": [QDRANT_AWAY] * 2}, wake_while_waiting, skip_time=False
+)
+CANCELLED_IN_ACTIVITY = Scenario(
+    INGEST_DOCUMENT, "cancelled_in_activity", FIELDS, {"parse_document": [until_cancelled]}, cancel_during_parse
+)
+CANCELLED_WHILE_WAITING = Scenario(
+    INGEST_DOCUMENT,
+    "cancelled_while_waiting",
+    FIELDS,
+    {"index_chunks": repeat(QDRANT_AWAY)},
+    cancel_while_waiting,
+    skip_time=False,
+)
+CANCEL_SEEN_BY_ACTIVITY = Scenario(
+    INGEST_DOCUMENT, "cancel_seen_by_activity", FIELDS, {"chunk_document": [StepResult(status="cancelled")]}
+)
+OPERATOR_CANCELS_ACTIVITY = Scenario(
+    INGEST_DOCUMENT,
+    "operator_cancels_activity",
+    FIELDS,
+    {"parse_document": [until_cancelled]},
+    operator_cancels_during_parse,
+)
+OPERATOR_CANCELS_WAIT = Scenario(
+    INGEST_DOCUMENT,
+    "operator_cancels_wait",
+    FIELDS,
+    {"index_chunks": repeat(QDRANT_AWAY)},
+    operator_cancels_while_waiting,
+    skip_time=False,
+)
+SUPERSEDED = Scenario(INGEST_DOCUMENT, "superseded", FIELDS, {"publish_version": [StepResult(status="superseded")]})
+GONE = Scenario(INGEST_DOCUMENT, "gone", FIELDS, {"embed_chunks": [StepResult(status="gone")]})
+FAILED = Scenario(
+    INGEST_DOCUMENT, "failed", FIELDS, {"parse_document": [permanent("encrypted", "The file needs a password")]}
+)
+FAILED_CLEAN_UP = Scenario(
+    INGEST_DOCUMENT,
+    "failed_clean_up",
+    FIELDS,
+    {
+        "parse_document": [permanent("corrupt", "The file is cut short")],
+        "sweep_indexes": [permanent("internal", "the sweep failed too")],
+    },
+)
+FAILED_FINISH = Scenario(
+    INGEST_DOCUMENT, "failed_finish", FIELDS, {"finish_ingest": [permanent("internal", "the end is not written")]}
+)
+PASSING_FAILURES = Scenario(
+    INGEST_DOCUMENT,
+    "passing_failures",
+    FIELDS,
+    {"embed_chunks": [retry(TransientFailure("model_unavailable", "try later"), 1)] * 2},
+)
+NOT_OURS = Scenario(INGEST_DOCUMENT, "not_ours", FIELDS, {"claim_run": [StepResult(status="not_ours")]})
+OVERSIZE_RESULT = Scenario(
+    INGEST_DOCUMENT, "oversize_result", FIELDS, {"parse_document": [StepResult(detail="x" * 70_000)]}
+)
+
+RECORDED = (
+    COMPLETE, FROM_EMBEDDING, FROM_INDEXING, ENGINE_RETURNS, ANOTHER_ENGINE_GOES, POSTGRES_RETURNS, SHOWING_FAILS, WOKEN,
+    CANCELLED_IN_ACTIVITY, CANCELLED_WHILE_WAITING, CANCEL_SEEN_BY_ACTIVITY, OPERATOR_CANCELS_ACTIVITY,
+    OPERATOR_CANCELS_WAIT, SUPERSEDED, GONE, FAILED, FAILED_CLEAN_UP, FAILED_FINISH, PASSING_FAILURES, NOT_OURS,
+)  # fmt: skip

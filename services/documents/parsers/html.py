@@ -7,6 +7,7 @@ from urllib.parse import urljoin
 import regex
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from schemas.errors import PermanentFailure
 from schemas.parsed_documents import Block, ParsedDocument
 from services.documents.clean_text import clean_text, one_line
 from services.documents.parse_source import ParseSource
@@ -24,6 +25,13 @@ _MAIN = "main, article, [role=main], #content, #main-content"
 _ENOUGH_CHARACTERS = 200
 _ENOUGH_SHARE = 0.2
 _CHARSET = regex.compile(rb"<meta[^>]{0,300}charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", regex.I)
+_TAG = regex.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40})")
+_NOT_NESTING = {
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
+    "p", "li", "dt", "dd", "tr", "td", "th", "tbody", "thead", "tfoot", "option", "optgroup", "colgroup", "rp", "rt",
+}  # fmt: skip
+"""Void elements, and those whose end tag may be left out."""
+_DEEPEST = 5_000
 _HIDDEN_STYLE = regex.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", regex.I)
 
 
@@ -46,6 +54,7 @@ def html_blocks(text: str, page_url: str | None = None) -> tuple[list[Block], st
 
     Links are written out, resolved, when the page says or the caller knows where it came from; else their text stands.
     """
+    _refuse_deep(text)
     tree = LexborHTMLParser(text)
     heading = tree.css_first("h1")
     title_node = tree.css_first("title") or heading
@@ -63,6 +72,16 @@ def html_blocks(text: str, page_url: str | None = None) -> tuple[list[Block], st
     if body is None:
         return [], title, language
     return _main_content(body, base_url), title or None, language or None
+
+
+def _refuse_deep(text: str) -> None:
+    """Building a tree takes time quadratic in its depth (each start tag looks up the stack of open elements)."""
+    depth = 0
+    for match in _TAG.finditer(text):
+        if match.group(2).lower() not in _NOT_NESTING:
+            depth = max(depth - 1, 0) if match.group(1) else depth + 1
+            if depth > _DEEPEST:
+                raise PermanentFailure("too_deep", f"the HTML is nested more than {_DEEPEST} levels")
 
 
 def _main_content(body: LexborNode, base_url: str | None) -> list[Block]:

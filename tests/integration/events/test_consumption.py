@@ -185,7 +185,7 @@ async def test_a_redriven_event_gets_its_effect_once(database: Database) -> None
 
 async def test_no_name_of_a_removed_document_is_left_whenever_its_events_come(database: Database) -> None:
     consumption = await started(database, DeadLetters())
-    stream = "document:0190-payroll"
+    stream = "document:0190-4711"
     data = {
         "version": 1, "newest_version": 1, "space_id": "s", "title": "Payroll 2031", "external_id": "payroll.xlsx",
         "source": "upload", "readers": ["user:ada"], "owner": "ada", "tags": ["secret-tag"], "state": "received",
