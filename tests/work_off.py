@@ -129,10 +129,8 @@ class WorkOff:
     async def finish(self, work: VersionWork, status: str, end: RunEnd) -> None:
         """The clean-up and the end of IngestDocument."""
         try:
-            if status == "cancelled":
-                await self.publishing.discard(work)
-            elif status in ("superseded", "failed"):
-                await self.publishing.sweep(work)
+            if status in ("cancelled", "superseded", "failed"):
+                await self.publishing.discard(work, drop_chunks=status == "cancelled")
         except DocumentGone:
             pass
         await self.ending.end(work, end, superseded=status == "superseded")

@@ -48,7 +48,7 @@ class IndexRepair:
         after, repaired = "", 0
         while True:
             async with self._database.every_tenant("index repair walks the documents of all tenants") as transaction:
-                rows = await documents_store.live_page(transaction, after, PAGE)
+                rows = await documents_store.living_page(transaction, after, PAGE)
             for row in rows:
                 repaired += await self._repaired(row)
             if len(rows) < PAGE:

@@ -64,10 +64,21 @@ class IndexStage:
         rows: Sequence[Row],
     ) -> None:
         vectors = await embeddings_store.of_chunks(transaction, self._model.name, [row["chunk_id"] for row in rows])
+        lost = [row for row in rows if row["chunk_id"] not in vectors]
+        if lost:
+            vectors |= await self._embed_again(transaction, lost)
         points = await asyncio.to_thread(self._points, tenant, document, version, rows, vectors)
         await asyncio.gather(
             self._vectors.upsert([point for point in points if point.vector]), self._keywords.upsert(points)
         )
+
+    async def _embed_again(self, transaction: Transaction, rows: Sequence[Row]) -> dict[str, bytes]:
+        """A removal of another document with the same text may have emptied the cache after the embed stage looked."""
+        inputs = {row["input_hash"]: row["embedding_input"] for row in rows}
+        made = await self._model.embed_passages(list(inputs.values()))
+        vectors = dict(zip(inputs, made, strict=True))
+        await embeddings_store.store(transaction, self._model.name, vectors)
+        return {row["chunk_id"]: vectors[row["input_hash"]].astype("<f4").tobytes() for row in rows}
 
     def _points(
         self,

@@ -87,16 +87,20 @@ async def drop_version(transaction: Transaction, document_id: str, version: int)
 
 
 async def drop_orphans(transaction: Transaction, document_id: str) -> None:
+    """The document's chunks that no version has any more, and vectors that no other chunk uses."""
     held = exists().where(version_chunks.c.chunk_id == chunks.c.id)
-    await transaction.execute(delete(chunks).where(chunks.c.document_id == document_id, ~held))
+    orphans = and_(chunks.c.document_id == document_id, ~held)
+    dropped = await transaction.all(delete(chunks).where(orphans).returning(chunks.c.input_hash))
+    await _drop_unused_vectors(transaction, [row["input_hash"] for row in dropped])
 
 
 async def drop_document(transaction: Transaction, document_id: str) -> None:
     """Everything of a removed document: its chunk lists, its texts, and vectors that no other chunk uses."""
-    mine = select(chunks.c.input_hash).where(chunks.c.document_id == document_id)
-    hashes = [row["input_hash"] for row in await transaction.all(mine)]
     await transaction.execute(delete(version_chunks).where(version_chunks.c.document_id == document_id))
-    await transaction.execute(delete(chunks).where(chunks.c.document_id == document_id))
+    await drop_orphans(transaction, document_id)
+
+
+async def _drop_unused_vectors(transaction: Transaction, hashes: Sequence[str]) -> None:
     used = exists().where(chunks.c.input_hash == embeddings_cache.c.input_hash)
     for start in range(0, len(hashes), _ROWS_PER_STATEMENT):
         part = hashes[start : start + _ROWS_PER_STATEMENT]

@@ -152,8 +152,8 @@ async def blob_keys(transaction: Transaction, document_id: str) -> set[str]:
     return {key for row in rows for key in (row["blob_key"], row["text_key"]) if key is not None}
 
 
-async def live_page(transaction: Transaction, after: str, limit: int) -> Sequence[Row]:
-    """(tenant, id) of documents with a live version, by id: the walk of an index repair."""
-    live = and_(documents.c.id > after, documents.c.live_version.is_not(None), documents.c.tombstoned_at.is_(None))
-    statement = select(documents.c.tenant, documents.c.id).where(live).order_by(documents.c.id).limit(limit)
+async def living_page(transaction: Transaction, after: str, limit: int) -> Sequence[Row]:
+    """(tenant, id) of documents without a tombstone, by id: the walk of an index repair."""
+    living = and_(documents.c.id > after, documents.c.tombstoned_at.is_(None))
+    statement = select(documents.c.tenant, documents.c.id).where(living).order_by(documents.c.id).limit(limit)
     return await transaction.all(statement)
