@@ -23,6 +23,7 @@ from infra.probes import probes_of
 from infra.up_announcement import UpAnnouncement
 from schemas.settings import Settings
 from services.api.app import create_app
+from services.consumers import registration
 from services.events.delivery import OutboxDelivery
 from services.events.housekeeping import Housekeeping
 from services.events.reconciler import Reconciler
@@ -78,6 +79,7 @@ async def _run(
     eager = settings.temporal_address is None
     engines = wiring.build_engines(settings, addresses.database_url, client, data_dir.path, eager=eager)
     parts.push_async_callback(engines.close)
+    await registration.register_all(engines.database)  # before the first fact: a consumer is owed what follows
     key_file, _ = await asyncio.gather(admin_key.ensure_admin_key(engines.database, data_dir.keys), engines.open())
 
     publisher = KafkaPublisher(addresses.kafka_bootstrap)

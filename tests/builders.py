@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,12 @@ class World:
         conditions = [named.c[column] == value for column, value in equal.items()]
         async with self.database.begin(tenant) as transaction:
             return int(await transaction.scalar(select(func.count()).select_from(named).where(*conditions)))
+
+    async def until(self, condition: Callable[[], Awaitable[object]]) -> None:
+        """Returns when the condition holds."""
+        async with asyncio.timeout(30):
+            while not await condition():
+                await asyncio.sleep(0.01)
 
     async def points(self, document_id: str, tenant: str = TENANT) -> tuple[set[str], set[str]]:
         """Chunk ids of the document in the vector and in the keyword index."""

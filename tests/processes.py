@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import httpx
 
 T = TypeVar("T")
-STOP_WITHIN_S = 30.0
+STOP_WITHIN_S = 60.0
 END_WITHIN_S = 120.0
 
 

@@ -20,7 +20,7 @@ from services.answers.retrieving import STEP as RETRIEVE_STEP
 from services.answers.retrieving import AnswerWork
 from services.answers.token_writer import TokenWriter
 from services.gateways.chat_model import ChatModel
-from services.stores import answers_store, live_chunks, run_event_log, runs_store
+from services.stores import answers_store, documents_store, live_chunks, run_event_log, runs_store, scrub_store
 from services.stores.database import Database, Row
 
 STEP = "generate"
@@ -73,7 +73,7 @@ class Generating:
         )
         draft = await self._draft(row["model"], request, passages, statistics, writer)
         await writer.flush()
-        return await self._store(work, draft, attempt)
+        return await self._store(work, draft, attempt, [passage.document_id for passage in passages])
 
     async def _readable_passages(self, work: AnswerWork, row: Row) -> list[Passage]:
         """Looked at again at prompt time: what may not be read any more, or was replaced, does not reach a model."""
@@ -112,7 +112,7 @@ class Generating:
             self._failpoint("generate.mid_stream")
         return Draft(text, answered=True, citations=quoted_citations(sentences, passages), usage=_no_usage())
 
-    async def _store(self, work: AnswerWork, draft: Draft, attempt: str) -> dict[str, int]:
+    async def _store(self, work: AnswerWork, draft: Draft, attempt: str, documents: Sequence[str]) -> dict[str, int]:
         """Answer, step result and the events that replace the streamed text: one transaction, fenced by the pen."""
         counts = {"citations": len(draft.citations), "answered": int(draft.answered)}
         citations = [citation.model_dump() for citation in draft.citations]
@@ -122,6 +122,7 @@ class Generating:
             RunEventDraft(type="usage", data=draft.usage),
         ]
         async with self._database.begin(work.tenant) as transaction:
+            await documents_store.hold_sources(transaction, documents)
             await run_event_log.append(transaction, work.run_id, events, step=STEP, attempt=attempt)
             await answers_store.store_result(
                 transaction,
@@ -132,6 +133,7 @@ class Generating:
                 usage=draft.usage,
             )
             await runs_store.store_step(transaction, work.run_id, STEP, counts)
+            await scrub_store.withhold_if_removed(transaction, work.record)
         return counts
 
 

@@ -14,7 +14,7 @@ from services.retrieval.assemble import assemble
 from services.retrieval.evidence import EvidenceCandidate, judge_evidence
 from services.retrieval.finding import Finding, Found
 from services.retrieval.statistics import Known, Statistics
-from services.stores import answers_store, live_chunks, run_event_log, runs_store
+from services.stores import answers_store, documents_store, live_chunks, run_event_log, runs_store, scrub_store
 from services.stores.database import Database
 from services.stores.vector_index import VectorIndex
 
@@ -116,6 +116,7 @@ class Retrieving:
             "passages": len(shown),
         }
         async with self._database.begin(work.tenant) as transaction:
+            await documents_store.hold_sources(transaction, [document_id for document_id, _ in used])
             await answers_store.record_sources(transaction, [work.record], used)
             await answers_store.store_passages(transaction, work.answer_id, passages if enough else [])
             rarity = {"chunks": known.space.chunks, "term_counts": dict(known.space.term_counts)}
@@ -125,6 +126,7 @@ class Retrieving:
                 RunEventDraft(type="sources", data=shown),
             ]
             await run_event_log.append(transaction, work.run_id, events)
+            await scrub_store.withhold_if_removed(transaction, work.record)
         return counts
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from schemas.errors import EngineDown, RateLimited, TransientFailure
+from schemas.errors import EngineDown, NotFound, RateLimited, TransientFailure
 from schemas.runs import TERMINAL_EVENTS, TEXT_EVENTS, RunEvent
 from services.access import withholding
 from services.access.authenticate import Caller
@@ -24,6 +24,7 @@ from services.api.state import ApiState
 from services.events.run_event_hub import RunEventHub
 from services.stores import run_views
 from services.stores.database import Database
+from services.stores.run_views import StreamStanding
 
 MEDIA_TYPE = "text/event-stream"
 EVENT_ID = re.compile(r"(?:\d{1,9}\.)?(\d{1,18})")
@@ -63,13 +64,21 @@ class RunEventStream:
         self._run_id = run_id
         self._after = after
         self._verdict = Verdict(withheld=True)
+        self._standing: StreamStanding | None = None
         self._checked_for: tuple[int, int] | None = None
 
-    async def frames(self) -> AsyncGenerator[bytes]:
+    async def open(self) -> AsyncGenerator[bytes]:
+        """The stream's frames. NotFound when the run is not this caller's to read."""
+        over = await self._look_again([], self._after)
+        if self._standing is None:
+            raise NotFound("There is no run with this id that this key can see.")
+        self._after = min(self._after, self._standing.newest_seq)
+        return self._frames(over=over)
+
+    async def _frames(self, *, over: bool) -> AsyncGenerator[bytes]:
         yield OPENING
-        with contextlib.suppress(EngineDown, TransientFailure):  # then it is looked at again below
-            if await self._look_again([], self._after):
-                return
+        if over:
+            return
         tenant = self._caller.actor.tenant
         async with self._hub.watch(tenant, self._run_id, self._after) as watcher:
             found: list[RunEvent] = []
@@ -96,9 +105,10 @@ class RunEventStream:
         if heard and found and not any(event.type in TELLS_OF_SOURCES for event in found):
             return False
         actor = self._caller.actor
-        async with self._database.begin(actor.tenant) as transaction:
+        async with self._hub.reads, self._database.begin(actor.tenant) as transaction:
             access = await load_access(transaction, actor)
             standing = await run_views.standing(transaction, actor, self._run_id)
+            self._standing = standing
             if access is None or "read" not in access.scopes or standing is None:
                 found.clear()
                 return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from itertools import takewhile
 
 from schemas.runs import RunEvent
 
@@ -50,7 +51,8 @@ class RunChannel:
             return None
         if seq >= self.newest:
             return []
-        return [event for event in self._events if event.seq > seq]
+        newer = list(takewhile(lambda event: event.seq > seq, reversed(self._events)))
+        return newer[::-1]
 
     def wake_all(self) -> None:
         for watcher in self.watchers:

@@ -38,7 +38,8 @@ class RunEventHub:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._channels: dict[str, RunChannel] = {}
-        self._reads = asyncio.Semaphore(READS_AT_ONCE)
+        self.reads = asyncio.Semaphore(READS_AT_ONCE)
+        """What all streams together may ask of Postgres at once: a thousand of them wait in line, not for its pool."""
         self._access_generations: dict[str, int] = defaultdict(int)
         self._relistened = 0
         self._listener: asyncio.Task[None] | None = None
@@ -104,7 +105,7 @@ class RunEventHub:
         return watcher.take() or []
 
     async def _read(self, channel: RunChannel, after: int) -> list[RunEvent]:
-        async with self._reads, self._database.begin(channel.tenant) as transaction:
+        async with self.reads, self._database.begin(channel.tenant) as transaction:
             return await run_event_log.after(transaction, channel.run_id, after, PAGE)
 
     async def _keep_listening(self) -> None:

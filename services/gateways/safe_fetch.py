@@ -2,7 +2,8 @@
 
 Every hop is resolved here and the connection goes to the address that was checked, so a name that resolves differently a
 moment later (DNS rebinding) gains nothing. Decimal, octal and hexadecimal forms of IPv4 are what the resolver says they are;
-IPv4 inside IPv6 (mapped, 6to4, NAT64) is unpacked before it is judged.
+IPv4 inside IPv6 (mapped, 6to4, NAT64) is unpacked before it is judged. One deadline holds for all hops and the whole body, so
+a page that drips cannot hold a worker.
 """
 
 from __future__ import annotations
@@ -65,34 +66,38 @@ class SafeFetch:
     @asynccontextmanager
     async def get(self, url: str) -> AsyncIterator[Fetched]:
         """Follows redirects, checking each hop. PermanentFailure for what will not change, TransientFailure for the rest."""
+        deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
         for _ in range(self._settings.redirects + 1):
-            address = await self.checked_address(url)
-            async with self._send(url, address) as response:
+            async with _until(deadline):
+                address = await self.checked_address(url)
+            async with self._send(url, address, deadline) as response:
                 if response.status_code in _REDIRECTS and "location" in response.headers:
                     url = urljoin(url, response.headers["location"])
                     continue
                 self._check_status(url, response)
                 media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower() or None
-                yield Fetched(url, media_type, self._bounded(response))
+                yield Fetched(url, media_type, self._bounded(response, deadline))
                 return
         raise PermanentFailure(
             "unsupported", f"More than {self._settings.redirects} redirects (PERDURE_FETCH__REDIRECTS)"
         )
 
     @asynccontextmanager
-    async def _send(self, url: str, address: Address) -> AsyncIterator[httpx.Response]:
+    async def _send(self, url: str, address: Address, deadline: float) -> AsyncIterator[httpx.Response]:
         """Connects to the checked address; Host header and TLS name stay the URL's."""
-        parts = httpx.URL(url)
+        try:
+            parts = httpx.URL(url)
+        except httpx.InvalidURL:
+            raise ForbiddenAddress("The URL is malformed") from None
         pinned = parts.copy_with(host=str(address), userinfo=b"")
         extensions = {"sni_hostname": parts.host} if parts.scheme == "https" else {}
         headers = {"Host": parts.netloc.decode("ascii")}
         request = self._client.build_request("GET", pinned, headers=headers, extensions=extensions)
         try:
-            response = await self._client.send(request, stream=True)
+            async with _until(deadline):
+                response = await self._client.send(request, stream=True)
         except httpx.TimeoutException as error:
-            raise TransientFailure(
-                "timeout", f"{parts.host} did not answer in time (PERDURE_FETCH__TIMEOUT_S)"
-            ) from error
+            raise _too_slow() from error
         except httpx.HTTPError as error:
             raise TransientFailure("unreachable", f"{parts.host} could not be reached") from error
         try:
@@ -109,21 +114,30 @@ class SafeFetch:
         if status != 200:
             raise PermanentFailure("unsupported", f"{host} answered {status}; the page cannot be fetched")
 
-    async def _bounded(self, response: httpx.Response) -> AsyncIterator[bytes]:
-        received = 0
+    async def _bounded(self, response: httpx.Response, deadline: float) -> AsyncIterator[bytes]:
+        received, pieces = 0, aiter(response.aiter_bytes())
         try:
-            async for piece in response.aiter_bytes():
+            while True:
+                async with _until(deadline):
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
                 received += len(piece)
                 if received > self._max_bytes:
                     detail = f"The page is over {self._max_bytes} bytes (PERDURE_LIMITS__UPLOAD_BYTES)"
                     raise PermanentFailure("too_large", detail)
                 yield piece
+        except httpx.TimeoutException as error:
+            raise _too_slow() from error
         except httpx.HTTPError as error:
             raise TransientFailure("unreachable", "The connection broke while the page was read") from error
 
     async def checked_address(self, url: str) -> Address:
         """The address that this URL may be fetched from. Raises ForbiddenAddress or TransientFailure (no such name now)."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            raise ForbiddenAddress("The URL is malformed") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ForbiddenAddress("Only http and https URLs can be fetched")
         try:
@@ -142,6 +156,19 @@ class SafeFetch:
             if not self._settings.allow_private and not is_public(address):
                 raise ForbiddenAddress(f"{parts.hostname} is an address inside a private network")
         return addresses[0]
+
+
+@asynccontextmanager
+async def _until(deadline: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout_at(deadline):
+            yield
+    except TimeoutError as error:
+        raise _too_slow() from error
+
+
+def _too_slow() -> TransientFailure:
+    return TransientFailure("timeout", "The page did not come in time (PERDURE_FETCH__TIMEOUT_S)")
 
 
 def is_public(address: Address) -> bool:

@@ -33,8 +33,8 @@ class IndexRepair:
         self._model = model
 
     async def run(self) -> None:
-        """Every live document is compared, then every document an index knows is looked up in Postgres."""
-        repaired = await self._live_documents() + await self._unknown_documents()
+        """Every living document is compared, then every document an index knows is looked up in Postgres."""
+        repaired = await self._living_documents() + await self._unknown_documents()
         if repaired:
             _log.info("indexes_repaired", documents=repaired)
 
@@ -42,9 +42,9 @@ class IndexRepair:
         """Empties both indexes and writes every live version again; gives the number of documents."""
         for index in self._indexes:
             await index.clear()
-        return await self._live_documents()
+        return await self._living_documents()
 
-    async def _live_documents(self) -> int:
+    async def _living_documents(self) -> int:
         after, repaired = "", 0
         while True:
             async with self._database.every_tenant("index repair walks the documents of all tenants") as transaction:
@@ -66,26 +66,32 @@ class IndexRepair:
             return False
 
     async def _compare(self, tenant: str, document_id: str) -> bool:
-        async with documents_store.writing(self._database, tenant, document_id) as transaction:
+        """Holds the document's lock alone, as a sweep does: points that an ingest writes meanwhile would seem stale."""
+        async with self._database.begin(tenant) as transaction:
+            await transaction.lock(documents_store.lock_name(document_id))
             document = await documents_store.require_alive(transaction, document_id)
-            live = document["live_version"]
-            wanted = await chunks_store.ids_of_versions(transaction, document_id, [live])
+            live = [document["live_version"]] if document["live_version"] is not None else []
+            wanted = await chunks_store.ids_of_versions(transaction, document_id, live)
             unfinished = await documents_store.unfinished_versions(transaction, document_id)
             allowed = wanted | await chunks_store.ids_of_versions(transaction, document_id, unfinished)
-            repaired = False
-            for index in self._indexes:
-                state = await index.document_state(tenant, document_id)
-                held = set(state.ids)
-                if held - allowed:
-                    await index.delete_ids(tenant, sorted(held - allowed))
-                    repaired = True
-                if held and state.access_versions != (document["access_version"],):
-                    await self._rewrite_readers(index, tenant, document)
-                    repaired = True
-                if wanted - held:
-                    repaired = True
-                    await self._fill(transaction, tenant, document_id, live)
-        return repaired
+            changed = [await self._clean(index, tenant, document, allowed) for index in self._indexes]
+            lacking = [wanted - await index.document_ids(tenant, document_id) for index in self._indexes]
+            if any(lacking):
+                await self._fill(transaction, tenant, document_id, document["live_version"])
+        return any(changed) or any(lacking)
+
+    async def _clean(self, index: VectorIndex | KeywordIndex, tenant: str, document: Row, allowed: set[str]) -> bool:
+        """Takes out what no version has, and rewrites readers that are not those of now."""
+        state = await index.document_state(tenant, document["id"])
+        stale = set(state.ids) - allowed
+        current = document["access_version"]
+        if any(version > current for version in state.access_versions):
+            stale = set(state.ids)  # from a time that Postgres does not know, and no rewrite would win against it
+        await index.delete_ids(tenant, sorted(stale))
+        outdated = len(stale) < len(state.ids) and state.access_versions != (current,)
+        if outdated:
+            await self._rewrite_readers(index, tenant, document)
+        return bool(stale) or outdated
 
     async def _fill(self, transaction: Transaction, tenant: str, document_id: str, version: int) -> None:
         """Vectors that the cache lacks (another model, a lost row) are made again."""

@@ -32,5 +32,6 @@ class MemberReception:
             started: list[str] = []
             for child in children:
                 if child["external_id"] not in held:
-                    started += await self._reception.bury(transaction, actor, child)
+                    removals, cancelled = await self._reception.bury(transaction, actor, child)
+                    started += [*removals, *cancelled]
         return started

@@ -13,10 +13,11 @@ from schemas.parsed_documents import CanonicalDocument, ParsedDocument
 from services.documents.canonical_text import canonicalise
 from services.documents.parser_pool import ParserPool
 from services.ingestion.version_work import VersionWork, enter_stage
-from services.stores import documents_store
+from services.stores import documents_store, runs_store
 from services.stores.blob_store import BlobStore
 from services.stores.database import Database, Row
 
+STEP = "parse"
 ReceiveMembers = Callable[[Actor, VersionWork, list[Upload]], Awaitable[None]]
 
 
@@ -30,11 +31,18 @@ class ParseStage:
         self._receive_members = receive_members
 
     async def run(self, work: VersionWork) -> dict[str, int]:
-        """Counts: blocks, characters, pages, members. PermanentFailure tells why a file gives no text."""
+        """Counts: blocks, characters, pages, members. PermanentFailure tells why a file gives no text.
+
+        What this run has parsed is not parsed again; a kill before its members were received costs a second parse,
+        which tells nothing twice.
+        """
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             document = await documents_store.require_alive(transaction, work.document_id)
             version = await documents_store.version(transaction, work.document_id, work.version)
             await enter_stage(transaction, work, "parsing")
+            stored = await runs_store.step_result(transaction, work.run_id, STEP)
+        if stored:
+            return dict(stored)
         if version is None or version["blob_key"] is None:
             raise PermanentFailure("corrupt", "The uploaded bytes of this version are not there any more")
         with tempfile.TemporaryDirectory(prefix="perdure-parse-") as folder:
@@ -42,11 +50,18 @@ class ParseStage:
             canonical = canonicalise(parsed)
             if not canonical.text.strip() and not parsed.members:
                 raise PermanentFailure("no_text", "The file holds no text that can be read")
-            await self._store(work, document, parsed, canonical)
+            if stored is None:
+                await self._store(work, document, parsed, canonical)
             await self._receive(work, document, version, parsed)
-        pages = parsed.coverage.pages
-        counts = {"blocks": len(parsed.blocks), "characters": len(canonical.text), "pages": pages}
-        return {**counts, "members": len(parsed.members)}
+        counts = {
+            "blocks": len(parsed.blocks),
+            "characters": len(canonical.text),
+            "pages": parsed.coverage.pages,
+            "members": len(parsed.members),
+        }
+        async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
+            await runs_store.store_step(transaction, work.run_id, STEP, counts)
+        return counts
 
     async def _parse(self, work: VersionWork, document: Row, version: Row, folder: Path) -> ParsedDocument:
         source = folder / "source"
@@ -85,6 +100,7 @@ class ParseStage:
             data["title"] = canonical.title[:1_024]
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             await documents_store.append(transaction, work.document_id, "document.parsed", data, run_id=work.run_id)
+            await runs_store.store_step(transaction, work.run_id, STEP, {})
 
     async def _receive(self, work: VersionWork, document: Row, version: Row, parsed: ParsedDocument) -> None:
         uploads = []

@@ -49,6 +49,8 @@ class Reception:
         `trusted` uploads come from the system (members of a container) and may replace what the owner cannot read now.
         """
         self._check(upload)
+        if upload.parent_id is not None:
+            await documents_store.keep_alive(transaction, upload.parent_id)
         await transaction.lock(f"name:{upload.space_id}:{upload.source}:{upload.external_id}")
         if not await documents_store.space_is_living(transaction, upload.space_id):
             raise NotFound(f"There is no space '{upload.space_id}' that this key can see.", space=upload.space_id)
@@ -195,30 +197,41 @@ class Reception:
         """Tombstones the document and its members, cancels their ingests and queues the removal: one transaction."""
         async with self._database.begin(actor.tenant) as transaction:
             document = await self._writable(transaction, actor, document_id)
-            started = await self.bury(transaction, actor, document)
-        await self.start_all(started)
-        return started[0]
+            removals, cancelled = await self.bury(transaction, actor, document)
+        if not removals:  # two deletes at once: the other one came first
+            raise NotFound("There is no such document that this key can see.", document=document_id)
+        await self.start_all([*removals, *cancelled])
+        return removals[0]
 
-    async def bury(self, transaction: Transaction, actor: Actor, document: Row) -> list[str]:
-        """Tombstone, cancels and RemoveDocument for a document and all below it; the first run id is the document's own.
+    async def bury(self, transaction: Transaction, actor: Actor, document: Row) -> tuple[list[str], list[str]]:
+        """Tombstone and RemoveDocument for a document and all below it, and a cancel for each of their ingests.
 
-        Runs are locked before documents, as everywhere. An ingest that slips in between finds the tombstone.
+        Gives the removals' runs, the document's own first, and the cancelled runs: all have something to deliver.
+
+        Runs are locked before documents, as everywhere. An ingest that slips in between finds the tombstone; a member
+        that one brought until then is seen here, because it held the parent's row.
         """
+        removals: list[str] = []
+        cancelled: list[str] = []
         rows = [document]
         for row in rows:
+            ingests = await runs_store.open_runs_of(transaction, row["id"], "ingest")
+            for run_id in ingests:
+                await runs_store.request_cancel(transaction, run_id, actor.user)
+            cancelled += ingests
+            current = await documents_store.get(transaction, row["id"], for_update=True)
+            if current is None or current["tombstoned_at"] is not None:
+                continue  # another removal came first and takes care of it
+            removals.append(await self._tombstone(transaction, actor, row))
             rows += await documents_store.children(transaction, row["id"])
-        cancelled = [run for row in rows for run in await runs_store.open_runs_of(transaction, row["id"], "ingest")]
-        for run_id in cancelled:
-            await runs_store.request_cancel(transaction, run_id, actor.user)
-        removals = [await self._queue_removal(transaction, actor, row) for row in rows]
-        for row, run_id in zip(rows, removals, strict=True):
-            await documents_store.get(transaction, row["id"], for_update=True)
-            data = {"state": "removing", "tombstoned_at": transaction.now.isoformat()}
-            await documents_store.append(
-                transaction, row["id"], "document.removing", data, actor=actor.user, run_id=run_id
-            )
         await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
-        return [*removals, *cancelled]
+        return removals, cancelled
+
+    async def _tombstone(self, transaction: Transaction, actor: Actor, row: Row) -> str:
+        run_id = await self._queue_removal(transaction, actor, row)
+        data = {"state": "removing", "tombstoned_at": transaction.now.isoformat()}
+        await documents_store.append(transaction, row["id"], "document.removing", data, actor=actor.user, run_id=run_id)
+        return run_id
 
     async def _queue_removal(self, transaction: Transaction, actor: Actor, row: Row) -> str:
         run_id = new_id()

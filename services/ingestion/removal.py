@@ -13,7 +13,7 @@ from services.stores.database import Database, Row, Transaction
 from services.stores.keyword_index import KeywordIndex
 from services.stores.vector_index import VectorIndex
 
-SCRUBBED_FIELDS = ("external_id", "title", "tags", "url", "readers", "owner")
+SCRUBBED_FIELDS = ("external_id", "title", "tags", "url", "readers", "owner", "warnings", "error")
 
 
 class Removal:
@@ -74,6 +74,7 @@ class Removal:
             stream = document_stream(document_id)
             await event_log.scrub(transaction, [stream], SCRUBBED_FIELDS)
             await scrub_store.scrub_audit(transaction, [stream], SCRUBBED_FIELDS)
+            await scrub_store.scrub_run_errors(transaction, document_id)
             await scrub_store.withhold_answers(transaction, document_id)
             await documents_store.append(transaction, document_id, "document.removed", {}, run_id=run_id)
             left = await chunks_store.count_document(transaction, document_id)

@@ -35,9 +35,9 @@ class SpaceRemoval:
             row = await documents_store.get(transaction, document_id)
             if row is None or row["tombstoned_at"] is not None:
                 return 0
-            started = await self._reception.bury(transaction, system, row)
-        await self._reception.start_all(started)
-        return 1
+            removals, cancelled = await self._reception.bury(transaction, system, row)
+        await self._reception.start_all([*removals, *cancelled])
+        return len(removals[:1])
 
     async def forget(self, tenant: str, space_id: str) -> dict[str, int]:
         async with self._database.begin(tenant) as transaction:

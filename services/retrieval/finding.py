@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.access import Actor
@@ -54,7 +54,7 @@ class Finding:
         ranked = [ScoredChunk(live[hit.chunk_id], hit.score) for hit in recalled.hits if hit.chunk_id in live]
         hits = await self._diversify(ranked, limit)
         scores = {hit.chunk_id: {"fused": hit.score, **hit.scores} for hit in recalled.hits}
-        return Found(query, space_ids, hits, recalled.legs, recalled.degraded, scores)
+        return Found(query, space_ids, hits, _counted(recalled, live), recalled.degraded, scores)
 
     async def _scope(
         self, actor: Actor, spaces: Sequence[str] | None, filters: SearchFilters | None
@@ -104,3 +104,9 @@ class Finding:
         taken = {hit.chunk.chunk_id for hit in chosen}
         rest = [hit for hit in ranked if hit.chunk.chunk_id not in taken]
         return [*chosen, *rest][:limit]
+
+
+def _counted(recalled: Recalled, live: Mapping[str, PassageChunk]) -> list[Leg]:
+    """The legs with the hits that stood the verifying query: a count of others would tell that they are there."""
+    standing = [hit.scores for hit in recalled.hits if hit.chunk_id in live]
+    return [leg.model_copy(update={"hits": sum(leg.name in scores for scores in standing)}) for leg in recalled.legs]

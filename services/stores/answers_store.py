@@ -40,7 +40,8 @@ async def get(transaction: Transaction, answer_id: str) -> Row | None:
 
 
 async def store_passages(transaction: Transaction, answer_id: str, passages: Sequence[Passage]) -> None:
-    dumped = [passage.model_dump(mode="json") for passage in passages]
+    untitled = {"duplicates": {"__all__": {"title"}}}  # a duplicate is no source: its removal would not come by here
+    dumped = [passage.model_dump(mode="json", exclude=untitled) for passage in passages]
     await transaction.execute(update(answers).where(answers.c.id == answer_id).values(passages=dumped))
 
 

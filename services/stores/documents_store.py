@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -40,6 +40,12 @@ async def writing(database: Database, tenant: str, document_id: str) -> AsyncIte
         yield transaction
 
 
+async def hold_sources(transaction: Transaction, document_ids: Iterable[str]) -> None:
+    """Keeps removals of these documents waiting until the commit, so that they find what is written about them."""
+    for document_id in sorted(set(document_ids)):
+        await transaction.lock(lock_name(document_id), shared=True)
+
+
 async def require_alive(transaction: Transaction, document_id: str) -> Row:
     row = await get(transaction, document_id)
     if row is None or row["tombstoned_at"] is not None:
@@ -50,6 +56,14 @@ async def require_alive(transaction: Transaction, document_id: str) -> Row:
 async def get(transaction: Transaction, document_id: str, *, for_update: bool = False) -> Row | None:
     statement = select(documents).where(documents.c.id == document_id)
     return await transaction.one_or_none(statement.with_for_update() if for_update else statement)
+
+
+async def keep_alive(transaction: Transaction, document_id: str) -> None:
+    """DocumentGone when it has a tombstone; else none can be set before the commit (and who sets one sees what was written)."""
+    statement = select(documents.c.tombstoned_at).where(documents.c.id == document_id)
+    row = await transaction.one_or_none(statement.with_for_update(read=True))
+    if row is None or row["tombstoned_at"] is not None:
+        raise DocumentGone(document_id)
 
 
 async def version(transaction: Transaction, document_id: str, number: int) -> Row | None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ARRAY, ColumnElement, Table, Text, cast, func, literal, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 
+from schemas.identifiers import run_stream
+from schemas.runs import TEXT_EVENTS
 from services.stores.database import Transaction
-from services.stores.tables.facts import audit_log
-from services.stores.tables.runs import answers, run_events, sources
+from services.stores.tables.documents import documents
+from services.stores.tables.facts import audit_log, domain_events
+from services.stores.tables.runs import answers, run_events, runs, sources
 
-_WITHHELD_EVENTS = ("sources", "token", "thinking", "answer.text", "citations", "tool.call", "tool.result")
+REMOVED_DETAIL = "The document of this run was removed."
 
 
 async def scrub_audit(transaction: Transaction, streams: Sequence[str], fields: Sequence[str]) -> None:
@@ -21,13 +25,50 @@ async def scrub_audit(transaction: Transaction, streams: Sequence[str], fields: 
     await transaction.execute(update(audit_log).where(audit_log.c.stream.in_(list(streams))).values(data=cleaned))
 
 
+async def scrub_run_errors(transaction: Transaction, document_id: str) -> None:
+    """Why a run failed may quote the document's name or text: the code stays, the sentence goes, everywhere alike."""
+    about = select(runs.c.id).where(runs.c.subject == document_id)
+    ids = [row["id"] for row in await transaction.all(about)]
+    streams = [run_stream(run_id) for run_id in ids]
+    failed = func.jsonb_typeof(runs.c.error) == "object"
+    told = _without_detail(runs.c.error, "detail")
+    await transaction.execute(update(runs).where(runs.c.id.in_(ids), failed).values(error=told))
+    for table in (domain_events, audit_log):
+        told = _without_detail(table.c.data, "error", "detail")
+        await transaction.execute(update(table).where(_of_streams(table, streams)).values(data=told))
+    ends = run_events.c.run_id.in_(ids) & (run_events.c.type == "run.failed")
+    await transaction.execute(update(run_events).where(ends).values(data=_without_detail(run_events.c.data, "detail")))
+
+
+def _of_streams(table: Table, streams: Sequence[str]) -> ColumnElement[bool]:
+    return table.c.stream.in_(streams) & (func.jsonb_typeof(table.c.data["error"]) == "object")
+
+
+def _without_detail(column: ColumnElement[Any], *path: str) -> ColumnElement[Any]:
+    told = func.to_jsonb(cast(literal(REMOVED_DETAIL), Text))
+    return cast(func.jsonb_set(column, cast(list(path), ARRAY(Text)), told, False), JSONB)
+
+
 async def withhold_answers(transaction: Transaction, document_id: str) -> None:
     """Text that came from the document leaves stored answers and run events for good, not only from sight."""
-    records = select(sources.c.record).where(sources.c.document_id == document_id)
-    runs = select(func.replace(sources.c.record, "run:", "")).where(sources.c.document_id == document_id)
-    emptied: dict[str, Any] = {"answer": None, "citations": [], "passages": None}
-    await transaction.execute(
-        update(answers).where(func.concat("run:", answers.c.run_id).in_(records)).values(**emptied)
+    records = await transaction.all(select(sources.c.record).where(sources.c.document_id == document_id))
+    await _empty(transaction, [row["record"] for row in records])
+
+
+async def withhold_if_removed(transaction: Transaction, record: str) -> None:
+    """For text that was written after one of its documents had been removed: the removal could not take it along."""
+    removed = (
+        select(sources.c.record)
+        .join(documents, documents.c.id == sources.c.document_id)
+        .where(sources.c.record == record, documents.c.removed_at.is_not(None))
     )
-    from_it = run_events.c.run_id.in_(runs) & run_events.c.type.in_(_WITHHELD_EVENTS)
+    if await transaction.scalar(removed.limit(1)) is not None:
+        await _empty(transaction, [record])
+
+
+async def _empty(transaction: Transaction, records: Sequence[str]) -> None:
+    run_ids = [record.removeprefix("run:") for record in records]
+    emptied: dict[str, Any] = {"answer": None, "citations": [], "passages": None}
+    await transaction.execute(update(answers).where(answers.c.run_id.in_(run_ids)).values(**emptied))
+    from_it = run_events.c.run_id.in_(run_ids) & run_events.c.type.in_(sorted(TEXT_EVENTS))
     await transaction.execute(update(run_events).where(from_it).values(data={"withheld": True}))

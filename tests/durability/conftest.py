@@ -12,8 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.builders import embedding_fixture, parsers_fixture, world_fixture
 from tests.processes import PerdureProcess
 
+__all__ = ["chat_server", "embedding_fixture", "parsers_fixture", "perdure", "world_fixture"]
 CHAT_MODEL = "openai-chat:scripted"
 
 

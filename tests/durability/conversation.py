@@ -11,6 +11,8 @@ from tests.durability.facts import Facts
 from tests.processes import PerdureProcess, wait_until
 
 SPACE = "durable"
+PATIENCE_S = 150.0
+"""How long a machine that is busy with other things may take; a test that passes never waits for it."""
 
 
 def facts_of(perdure: PerdureProcess) -> Facts:
@@ -66,11 +68,18 @@ def document(perdure: PerdureProcess, document_id: str) -> dict[str, Any] | None
     return found
 
 
-def wait_for_state(perdure: PerdureProcess, document_id: str, *states: str, within_s: float = 60) -> dict[str, Any]:
+def wait_for_state(
+    perdure: PerdureProcess, document_id: str, *states: str, within_s: float = PATIENCE_S
+) -> dict[str, Any]:
     seen: list[str] = []
 
     def look() -> dict[str, Any] | None:
-        found = document(perdure, document_id)
+        try:
+            found = document(perdure, document_id)
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != 503:
+                raise
+            return None  # an engine is being started again
         assert found is not None
         seen.append(f"{found['state']}: {found['error']}")
         return found if found["state"] in states else None
@@ -81,7 +90,7 @@ def wait_for_state(perdure: PerdureProcess, document_id: str, *states: str, with
         raise AssertionError(f"{document_id} is not {states} but {seen[-1]}\n{perdure.log()[-3000:]}") from None
 
 
-def wait_for_all_runs(perdure: PerdureProcess, within_s: float = 60) -> None:
+def wait_for_all_runs(perdure: PerdureProcess, within_s: float = PATIENCE_S) -> None:
     facts = facts_of(perdure)
     try:
         wait_until(lambda: not facts.open_runs(), within_s)

@@ -39,7 +39,7 @@ class EventFollower:
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
-    def wait(self, within_s: float = 60) -> None:
+    def wait(self, within_s: float = 150) -> None:
         assert self._ended.wait(within_s), f"no terminal event; had {[event.type for event in self.events]}"
 
     def leave(self) -> None:

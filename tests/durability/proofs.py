@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from schemas.runs import TERMINAL_EVENTS
-from tests.durability.conversation import document, facts_of, history
+from tests.durability.conversation import PATIENCE_S, document, facts_of, history
 from tests.processes import PerdureProcess, wait_until
 
 
@@ -65,7 +65,7 @@ def prove_removed(perdure: PerdureProcess, document_id: str) -> None:
     assert [path for path in blobs if document_id in path] == []
 
 
-def prove_audited(perdure: PerdureProcess, within_s: float = 60) -> None:
+def prove_audited(perdure: PerdureProcess, within_s: float = PATIENCE_S) -> None:
     """The audit log, kept over Kafka by the consumers, ends up equal to the facts: nothing missing, nothing doubled."""
     facts = facts_of(perdure)
     try:

@@ -63,7 +63,7 @@ def prove_answered(library: PerdureProcess, run_id: str, *followers: EventFollow
         assert [(e.seq, e.type) for e in follower.events] == [(e["seq"], e["type"]) for e in told]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_client_that_follows_over_every_kill_has_the_answer(library: PerdureProcess, chat_server: ChatServer) -> None:
     chat_server.script(*drafts("one"))
     library.start(PERDURE_FAILPOINTS=BEFORE_A_WORD[0])
@@ -85,7 +85,7 @@ def test_a_client_that_follows_over_every_kill_has_the_answer(library: PerdurePr
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("failpoint", dict.fromkeys([*BEFORE_A_WORD, *WITH_WORDS]))
 def test_an_answer_killed_twice_at_one_boundary_is_told_whole(
     library: PerdureProcess, chat_server: ChatServer, failpoint: str

@@ -15,6 +15,7 @@ from tests.durability.material import long_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_ready
 from tests.processes import PerdureProcess, wait_until
 
+pytestmark = pytest.mark.timeout(400)
 PARSER, EMBEDDER = "parser_child", "encoder_child"
 
 
@@ -58,7 +59,7 @@ def killed_while_held(serving: PerdureProcess, name: str, module: str, state: st
 
 
 def prove_it_went_on(serving: PerdureProcess, document_id: str) -> None:
-    wait_for_state(serving, document_id, "ready", within_s=90)
+    wait_for_state(serving, document_id, "ready")
     wait_for_all_runs(serving)
     prove_ready(serving, document_id)
     (run_id,) = facts_of(serving).runs_of(document_id)

@@ -23,7 +23,7 @@ EVERYWHERE = [
 ]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_document_killed_at_every_boundary_is_ready_with_every_chunk_once(perdure: PerdureProcess) -> None:
     perdure.start()
     make_space(perdure)
@@ -55,7 +55,7 @@ def test_a_document_killed_at_every_boundary_is_ready_with_every_chunk_once(perd
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("failpoint", dict.fromkeys(EVERYWHERE))
 def test_a_document_killed_twice_at_one_boundary_is_ready(perdure: PerdureProcess, failpoint: str) -> None:
     if perdure.running:

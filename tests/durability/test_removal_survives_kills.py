@@ -46,7 +46,7 @@ def prove_gone(perdure: PerdureProcess, document_id: str, name: str) -> None:
     assert document_id not in [hit["document_id"] for hit in search(perdure, f"limits of {name}")]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_removal_killed_at_every_boundary_leaves_nothing(perdure: PerdureProcess) -> None:
     document_id = ready_document(perdure, "doomed")
     perdure.start(PERDURE_FAILPOINTS=EVERYWHERE[0])
@@ -60,7 +60,7 @@ def test_a_removal_killed_at_every_boundary_leaves_nothing(perdure: PerdureProce
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("failpoint", EVERYWHERE)
 def test_a_removal_killed_twice_at_one_boundary_leaves_nothing(perdure: PerdureProcess, failpoint: str) -> None:
     document_id = ready_document(perdure, failpoint)

@@ -26,6 +26,7 @@ from tests.durability.material import long_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_ready
 from tests.processes import PerdureProcess, wait_until
 
+pytestmark = pytest.mark.timeout(400)
 HELD = 75
 STOP_LIMIT_S = 20.0
 
@@ -73,7 +74,7 @@ def prove_all_gone(processes: dict[int, str]) -> None:
         return [pid for pid, began in processes.items() if _stat(pid) == began]
 
     try:
-        wait_until(lambda: not left(), within_s=10)
+        wait_until(lambda: not left(), within_s=30)
     except TimeoutError:
         names = {pid: Path(f"/proc/{pid}/cmdline").read_bytes()[:200] for pid in left()}
         raise AssertionError(f"still running: {names}") from None

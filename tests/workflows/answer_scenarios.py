@@ -19,7 +19,7 @@ async def cancel_during_generation(running: Running) -> None:
 
 
 async def cancel_while_waiting(running: Running) -> None:
-    await running.shows("waiting")
+    await running.waits()
     await running.handle.signal(CANCEL_SIGNAL, CancelRequest(by="user-1"))
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import repeat
+
+from temporalio.exceptions import ApplicationError
 
 from activities.failure_mapping import permanent, retry
 from schemas.errors import TransientFailure
 from schemas.workflow_contracts import CANCEL_SIGNAL, INGEST_DOCUMENT, WAKE_SIGNAL, CancelRequest, StepResult
-from tests.workflows.scenario import CACHE_ON, Running, Scenario
+from tests.workflows.scenario import Running, Scenario
 from tests.workflows.scripted_activities import until_cancelled
 
 FIELDS = {"document_id": "doc-1", "version": 3}
 QDRANT_AWAY = StepResult(status="engine_down", engine="qdrant", detail="Qdrant does not answer")
 POSTGRES_AWAY = StepResult(status="engine_down", engine="postgres", detail="Postgres does not answer")
+
+
+def tried_again_after(hours: float) -> Exception:
+    """Lets hours of the workflow's clock pass: a retry's delay is skipped like any timer."""
+    return ApplicationError("later", type="later", next_retry_delay=timedelta(hours=hours))
 
 
 async def cancel_during_parse(running: Running) -> None:
@@ -21,12 +29,12 @@ async def cancel_during_parse(running: Running) -> None:
 
 
 async def cancel_while_waiting(running: Running) -> None:
-    await running.shows("waiting")
+    await running.waits()
     await running.handle.signal(CANCEL_SIGNAL, CancelRequest(by="user-1"))
 
 
 async def wake_while_waiting(running: Running) -> None:
-    await running.shows("waiting")
+    await running.waits()
     await running.handle.signal(WAKE_SIGNAL)
 
 
@@ -36,7 +44,7 @@ async def operator_cancels_during_parse(running: Running) -> None:
 
 
 async def operator_cancels_while_waiting(running: Running) -> None:
-    await running.shows("waiting")
+    await running.waits()
     await running.handle.cancel(reason="the operator stops it")
 
 
@@ -55,7 +63,10 @@ ANOTHER_ENGINE_GOES = Scenario(
 )
 POSTGRES_RETURNS = Scenario(INGEST_DOCUMENT, "postgres_returns", FIELDS, {"parse_document": [POSTGRES_AWAY] * 2})
 ENGINE_STAYS_AWAY = Scenario(
-    INGEST_DOCUMENT, "engine_stays_away", FIELDS, {"index_chunks": repeat(QDRANT_AWAY)}, settings=CACHE_ON
+    INGEST_DOCUMENT,
+    "engine_stays_away",
+    FIELDS,
+    {"index_chunks": [QDRANT_AWAY, tried_again_after(23), QDRANT_AWAY, tried_again_after(2), QDRANT_AWAY]},
 )
 SHOWING_FAILS = Scenario(
     INGEST_DOCUMENT,
@@ -106,7 +117,7 @@ FAILED_CLEAN_UP = Scenario(
     FIELDS,
     {
         "parse_document": [permanent("corrupt", "The file is cut short")],
-        "sweep_indexes": [permanent("internal", "the sweep failed too")],
+        "discard_version": [permanent("internal", "the sweep failed too")],
     },
 )
 FAILED_FINISH = Scenario(
@@ -124,7 +135,8 @@ OVERSIZE_RESULT = Scenario(
 )
 
 RECORDED = (
-    COMPLETE, FROM_EMBEDDING, FROM_INDEXING, ENGINE_RETURNS, ANOTHER_ENGINE_GOES, POSTGRES_RETURNS, SHOWING_FAILS, WOKEN,
-    CANCELLED_IN_ACTIVITY, CANCELLED_WHILE_WAITING, CANCEL_SEEN_BY_ACTIVITY, OPERATOR_CANCELS_ACTIVITY,
-    OPERATOR_CANCELS_WAIT, SUPERSEDED, GONE, FAILED, FAILED_CLEAN_UP, FAILED_FINISH, PASSING_FAILURES, NOT_OURS,
+    COMPLETE, FROM_EMBEDDING, FROM_INDEXING, ENGINE_RETURNS, ENGINE_STAYS_AWAY, ANOTHER_ENGINE_GOES, POSTGRES_RETURNS,
+    SHOWING_FAILS, WOKEN, CANCELLED_IN_ACTIVITY, CANCELLED_WHILE_WAITING, CANCEL_SEEN_BY_ACTIVITY,
+    OPERATOR_CANCELS_ACTIVITY, OPERATOR_CANCELS_WAIT, SUPERSEDED, GONE, FAILED, FAILED_CLEAN_UP, FAILED_FINISH,
+    PASSING_FAILURES, NOT_OURS,
 )  # fmt: skip

@@ -13,8 +13,8 @@ from schemas.workflow_contracts import (
     CancelRequest,
     StepResult,
 )
-from tests.workflows.ingest_scenarios import QDRANT_AWAY
-from tests.workflows.scenario import CACHE_ON, Running, Scenario
+from tests.workflows.ingest_scenarios import QDRANT_AWAY, tried_again_after
+from tests.workflows.scenario import Running, Scenario
 from tests.workflows.scripted_activities import until_cancelled
 
 DOCUMENT = {"document_id": "doc-1"}
@@ -22,17 +22,16 @@ SPACE = {"space_id": "space-1"}
 TWO_OPEN, ONE_OPEN = StepResult(counts={"open": 2}), StepResult(counts={"open": 1})
 MANY_LEFT = StepResult(counts={"buried": 50, "left": 500})
 ROUNDS_OVER_TWO_HISTORIES = 8
-ROUNDS_OF_25_HOURS = 320
 
 
 async def cancel_while_waiting(running: Running) -> None:
-    await running.shows("waiting")
+    await running.waits()
     await running.handle.signal(CANCEL_SIGNAL, CancelRequest(by="user-1"))
     await running.handle.signal("wake")
 
 
 async def operator_cancels_while_waiting(running: Running) -> None:
-    await running.shows("waiting")
+    await running.waits()
     await running.handle.cancel(reason="the operator stops it")
 
 
@@ -49,8 +48,7 @@ REMOVAL_WAITS = Scenario(
     REMOVE_DOCUMENT,
     "waits_without_end",
     DOCUMENT,
-    {"empty_indexes": [QDRANT_AWAY] * ROUNDS_OF_25_HOURS},
-    settings=CACHE_ON,
+    {"empty_indexes": [QDRANT_AWAY, tried_again_after(25), QDRANT_AWAY, tried_again_after(999), QDRANT_AWAY]},
 )
 REMOVAL_REFUSES_CANCEL = Scenario(
     REMOVE_DOCUMENT,
@@ -92,7 +90,7 @@ REFRESH_CANCELLED = Scenario(
 REFRESH_NOT_OURS = Scenario(REFRESH_ACCESS, "not_ours", DOCUMENT, {"claim_run": repeat(StepResult(status="not_ours"))})
 
 RECORDED = (
-    REMOVED, REMOVED_AFTER_INGESTS, REMOVAL_REFUSES_CANCEL, REMOVAL_REFUSES_OPERATOR, REMOVAL_FAILED, REMOVAL_NOT_OURS,
-    SPACE_REMOVED, SPACE_CONTINUED, SPACE_FAILED, SPACE_NOT_OURS,
-    REFRESHED, REFRESH_WAITS, REFRESH_GONE, REFRESH_FAILED, REFRESH_CANCELLED, REFRESH_NOT_OURS,
+    REMOVED, REMOVED_AFTER_INGESTS, REMOVAL_WAITS, REMOVAL_REFUSES_CANCEL, REMOVAL_REFUSES_OPERATOR, REMOVAL_FAILED,
+    REMOVAL_NOT_OURS, SPACE_REMOVED, SPACE_CONTINUED, SPACE_FAILED, SPACE_NOT_OURS, REFRESHED, REFRESH_WAITS,
+    REFRESH_GONE, REFRESH_FAILED, REFRESH_CANCELLED, REFRESH_NOT_OURS,
 )  # fmt: skip

@@ -18,11 +18,11 @@ from infra.run_worker import WORKFLOWS, build_worker
 from schemas.settings import WorkSettings
 from schemas.workflow_contracts import SEARCH_ATTRIBUTES, WorkflowContract, WorkflowEnd
 from services.gateways.temporal_gateway import WORKFLOW_TASK_TIMEOUT
+from tests.workflows.history_reading import timers_s
 from tests.workflows.scripted_activities import Script, ScriptedActivities
 
 CACHE_OFF = WorkSettings(cached_workflows=0, graceful_stop_s=0)
 """Every workflow task replays the whole history: what is not deterministic fails at once."""
-CACHE_ON = WorkSettings(graceful_stop_s=0)
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,12 @@ class Running:
             description = await self.handle.describe()
             if attribute(description, SEARCH_ATTRIBUTES.state) == state:
                 return description
+            await asyncio.sleep(0.02)
+
+    async def waits(self) -> None:
+        """Waits until the workflow stands on a timer."""
+        await self.shows("waiting")
+        while not timers_s(await self.handle.fetch_history()):
             await asyncio.sleep(0.02)
 
     async def details(self) -> str:
@@ -59,7 +65,6 @@ class Scenario:
     script: Script = field(default_factory=dict)
     meanwhile: Meanwhile | None = None
     skip_time: bool = True
-    settings: WorkSettings = CACHE_OFF
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ async def play(environment: WorkflowEnvironment, scenario: Scenario) -> Finished
     """From the start to the end of one workflow, on a task queue of its own."""
     client, contract, queue = environment.client, scenario.contract, f"queue-{uuid.uuid4().hex[:8]}"
     activities = ScriptedActivities(scenario.script)
-    worker = build_worker(client, queue, WORKFLOWS[contract.queue], activities.all(), scenario.settings)
+    worker = build_worker(client, queue, WORKFLOWS[contract.queue], activities.all(), CACHE_OFF)
     real_time: AbstractContextManager[None] = environment.with_time_skipping_disabled()
     async with worker:
         with nullcontext() if scenario.skip_time else real_time:

@@ -18,6 +18,7 @@ CONTINUE_AS_NEW_AFTER_EVENTS = 40
 _FOR_TESTS = (
     "frontend.WorkflowTimeSkippingEnabled=true",
     "system.forceSearchAttributesCacheRefreshOnRead=true",
+    'history.timerProcessorMaxTimeShift="10ms"',  # or each skip takes a second
     f"limit.historyCount.suggestContinueAsNew={CONTINUE_AS_NEW_AFTER_EVENTS}",
 )
 

@@ -68,13 +68,8 @@ async def run_events(
     place = max(seq_of(after), seq_of(last_event_id))
     if format == "json":
         return await _listed(run_id, caller, container, paging, place)
-    async with container.database.begin(caller.actor.tenant) as transaction:
-        standing = await run_views.standing(transaction, caller.actor, run_id)
-    if standing is None:
-        raise NotFound(_UNKNOWN)
-    place = min(place, standing.newest_seq)
     stream = RunEventStream(container.database, container.hub, caller, run_id, place)
-    return EventStreamResponse(stream.frames(), api_state(request), caller.key_id, {})
+    return EventStreamResponse(await stream.open(), api_state(request), caller.key_id, {})
 
 
 async def _listed(

@@ -49,7 +49,7 @@ async def ask(
         "Location": f"/v1/answers/{known.answer_id}",
     }
     stream = RunEventStream(container.database, container.hub, caller, known.run_id, after=0)
-    return EventStreamResponse(stream.frames(), api_state(request), caller.key_id, headers)
+    return EventStreamResponse(await stream.open(), api_state(request), caller.key_id, headers)
 
 
 @router.get("/answers/{answer_id}", tags=["answers"])

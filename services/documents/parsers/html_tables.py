@@ -8,13 +8,16 @@ from schemas.parsed_documents import Block
 from services.documents.clean_text import one_line
 
 _LARGEST_SPAN = 200
+_MOST_CELLS = 2_000_000
+"""Of one table, empty ones included; spans that would make more are taken as 1."""
 
 
 def is_layout(table: LexborNode) -> bool:
-    """A table that holds tables or headings, or has one cell, arranges a page: its content is read as text."""
-    if table.css_first("table table, td h1, td h2, td h3, td p + p, td ul") is not None:
-        inner = [node for node in table.css("table") if node.mem_id != table.mem_id]
-        return bool(inner) or table.css_first("th") is None
+    """A table that holds tables, or headings and no header cell, or has one cell, arranges a page: it is read as text."""
+    if len(table.css("table")) > 1:
+        return True
+    if table.css_first("h1, h2, h3, ul, ol") is not None and table.css_first("th") is None:
+        return True
     return len(table.css("td, th")) <= 1
 
 
@@ -24,40 +27,41 @@ def table_block(table: LexborNode) -> list[Block]:
     caption = table.css_first("caption")
     if caption is not None and (text := one_line(caption.text(separator=" "))):
         blocks.append(Block(kind="paragraph", text=text))
-    rows: list[list[str]] = []
+    grid = _Grid()
     header_rows = 0
-    spans: dict[int, int] = {}  # column -> rows that a cell above still covers
     for tr in table.css("tr"):
         cells = [node for node in tr.iter() if node.tag in {"td", "th"}]
         in_head = tr.parent is not None and tr.parent.tag == "thead"
-        if len(rows) == header_rows and cells and (in_head or all(cell.tag == "th" for cell in cells)):
+        if len(grid.rows) == header_rows and cells and (in_head or all(cell.tag == "th" for cell in cells)):
             header_rows += 1
-        rows.append(_row(cells, spans))
-    if any(cell for row in rows for cell in row):
-        blocks.append(Block(kind="table", rows=rows, header_rows=min(header_rows, len(rows))))
+        grid.add(cells)
+    if any(cell for row in grid.rows for cell in row):
+        blocks.append(Block(kind="table", rows=grid.rows, header_rows=header_rows))
     return blocks
 
 
-def _row(cells: list[LexborNode], spans: dict[int, int]) -> list[str]:
-    row: list[str] = []
-    waiting = list(cells)
-    while waiting or any(column >= len(row) for column in spans):
-        column = len(row)
-        if column in spans:
-            spans[column] -= 1
-            if not spans[column]:
-                del spans[column]
-            row.append("")
-            continue
-        if not waiting:
-            row.append("")
-            continue
-        cell = waiting.pop(0)
-        width, height = _span(cell, "colspan"), _span(cell, "rowspan")
-        row.extend([one_line(cell.text(separator=" ")), *[""] * (width - 1)])
-        if height > 1:
-            spans.update({column + offset: height - 1 for offset in range(width)})
-    return row
+class _Grid:
+    """Places cells as HTML's table model does; covered places are empty."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[str]] = []
+        self._covered_until: dict[int, int] = {}  # column -> first row that a cell above no longer covers
+        self._cells = 0
+
+    def add(self, cells: list[LexborNode]) -> None:
+        number = len(self.rows)
+        row: list[str] = []
+        for cell in cells:
+            while self._covered_until.get(len(row), 0) > number and self._cells + len(row) < _MOST_CELLS:
+                row.append("")
+            width, height = _span(cell, "colspan"), _span(cell, "rowspan")
+            if self._cells + len(row) + width > _MOST_CELLS:
+                width = height = 1
+            if height > 1:
+                self._covered_until.update(dict.fromkeys(range(len(row), len(row) + width), number + height))
+            row.extend([one_line(cell.text(separator=" ")), *[""] * (width - 1)])
+        self._cells += len(row)
+        self.rows.append(row)
 
 
 def _span(cell: LexborNode, name: str) -> int:

@@ -16,6 +16,8 @@ _BLOCK_TAGS = {
     "blockquote", "figure", "figcaption", "form", "fieldset", "address", "hr", "body", "html", "details", "summary",
     "table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "center", *_HEADINGS,
 }  # fmt: skip
+_DEEPEST_TABLE = 8
+"""Tables inside that many others arrange something; looking into each would take time quadratic in the depth."""
 _SPACES = regex.compile(r"[ \t\r\n\f]+")
 
 
@@ -61,7 +63,7 @@ class BlockWalk:
             return None
         if tag in _BLOCK_TAGS:
             self._flush()
-        if tag == "table" and not is_layout(node):
+        if tag == "table" and self._open.count("table") < _DEEPEST_TABLE and not is_layout(node):
             self._blocks.extend(table_block(node))
             return None
         if tag == "pre":

@@ -10,12 +10,13 @@ from schemas.parsed_documents import Block, BlockKind, ParsedDocument
 from services.documents.bounds import XML_DEPTH
 from services.documents.clean_text import clean_text
 from services.documents.parse_source import ParseSource
-from services.documents.parsers import html
+from services.documents.parsers import html, plain_text
 from services.documents.text_encoding import decode_text
 
 _FRONT_MATTER = regex.compile(r"---\n(.{0,20000}?)\n(?:---|\.\.\.)(?:\n|$)", regex.S)
 _FRONT_TITLE = regex.compile(r"(?m)^title:\s*[\"']?(.+?)[\"']?\s*$")
 _IMAGE = regex.compile(r"!\[([^\[\]]{0,500})\](?:\([^()\s]{0,4000}(?:\s+\"[^\"]{0,500}\")?\)|\[[^\]]{0,200}\])")
+_MARKUP = regex.compile(r"[\\`*_!\[\]<>&$~\n]")
 _INLINE_LIMIT = 20_000
 """Above this many characters an inline text is taken as it is: emphasis in it is not worth quadratic work."""
 
@@ -42,6 +43,8 @@ def markdown_blocks(text: str) -> tuple[list[Block], str | None]:
     environment: dict[str, object] = {}
     for token in markdown.parse(text, environment):
         reader.read(token, inline, environment)
+    if not reader.blocks:
+        return plain_text.paragraphs(text), title  # nested deeper than the rules go
     if title is None:
         title = next((block.text for block in reader.blocks if block.kind == "heading" and block.level == 1), None)
     return reader.blocks, title
@@ -121,6 +124,8 @@ class _Reader:
 
 def inline_text(content: str, inline: MarkdownIt, environment: dict[str, object]) -> str:
     """The readable text: links and code spans stay as written, images are their alternative text, emphasis marks go."""
+    if not _MARKUP.search(content):
+        return content
     if len(content) > _INLINE_LIMIT:
         return str(_IMAGE.sub(r"\1", content))
     if "$" in content or "\\(" in content:

@@ -1,0 +1,28 @@
+"""IngestDocument as somebody might change it without a patch: under the released name, another order of stages."""
+
+from __future__ import annotations
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.ingest_activities import IngestActivities
+    from schemas.workflow_contracts import IngestInput, WorkflowEnd
+    from workflows.activity_options import STAGE
+    from workflows.run_lifecycle import RunLifecycle
+
+
+@workflow.defn(name="IngestDocument")
+class ReorderedIngest:
+    """Chunks before it parses."""
+
+    @workflow.init
+    def __init__(self, input: IngestInput) -> None:
+        self._lifecycle = RunLifecycle(input, "Reordered")
+
+    @workflow.run
+    async def run(self, input: IngestInput) -> WorkflowEnd:
+        await self._lifecycle.claim()
+        await self._lifecycle.step(IngestActivities.fetch, input, STAGE, "fetch")
+        await self._lifecycle.step(IngestActivities.chunk, input, STAGE, "chunk")
+        await self._lifecycle.step(IngestActivities.parse, input, STAGE, "parse")
+        return WorkflowEnd(state="succeeded")
