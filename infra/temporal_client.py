@@ -22,6 +22,11 @@ def perdure_plugin() -> SimplePlugin:
     return SimplePlugin("PerdurePlugin", data_converter=perdure_data_converter)
 
 
+def plugins() -> list[SimplePlugin]:
+    """For a client; its workers take them from it. The tracer provider must be `infra.telemetry`'s."""
+    return [perdure_plugin(), OpenTelemetryPlugin(add_temporal_spans=True)]
+
+
 async def connect(settings: Settings, address: str, *, patience_s: float = 10) -> Client:
     """EngineDown when Temporal does not answer within `patience_s`."""
     api_key = settings.temporal_api_key
@@ -32,7 +37,7 @@ async def connect(settings: Settings, address: str, *, patience_s: float = 10) -
                 address,
                 namespace=settings.temporal_namespace,
                 api_key=api_key.get_secret_value() if api_key else None,
-                plugins=[perdure_plugin(), OpenTelemetryPlugin(add_temporal_spans=True)],
+                plugins=plugins(),
             )
         except (RPCError, RuntimeError) as error:
             if asyncio.get_running_loop().time() >= deadline:

@@ -211,7 +211,7 @@ def _removal_activities(services: Services, runner: StepRunner) -> RemovalActivi
         runner,
         removal=Removal(engines.database, engines.blobs, engines.model, engines.vectors, engines.keywords),
         space_removal=SpaceRemoval(engines.database, services.reception),
-        access_refresh=AccessRefresh(engines.database, engines.vectors, engines.keywords),
+        access_refresh=AccessRefresh(engines.database, services.index_stage),
     )
 
 
@@ -220,7 +220,9 @@ def _answer_activities(services: Services, runner: StepRunner) -> AnswerActiviti
     retrieving = Retrieving(
         engines.database, services.finding, services.statistics, engines.vectors, settings.retrieval, settings.answers
     )
-    generating = Generating(engines.database, chat_models(settings, os.environ), settings.answers, services.failpoint)
+    generating = Generating(
+        engines.database, retrieving, chat_models(settings, os.environ), settings.answers, services.failpoint
+    )
     return AnswerActivities(engines.database, runner, retrieving=retrieving, generating=generating)
 
 

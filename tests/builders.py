@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from services.access.identity import Identity
 from services.access.load_access import effective_scopes
 from services.answers.asking import Asking
 from services.answers.generating import Generating
-from services.answers.retrieving import Retrieving
+from services.answers.retrieving import AnswerWork, Retrieving
 from services.documents.parser_pool import ParserPool
 from services.gateways.local_embedding import LocalEmbedding
 from services.gateways.safe_fetch import SafeFetch
@@ -130,11 +131,22 @@ class World:
         actor = Actor(tenant=tenant, user=view.id, key=created.id)
         return Person(Caller(actor, role, effective_scopes(role, draft.scopes)))
 
-    async def space(self, manager: Person, name: str | None = None, **grants: SpaceRole) -> str:
-        """`grants`: role by principal, with `user_<id>` for `user:<id>`; `tenant` is everyone."""
+    async def space(
+        self,
+        manager: Person,
+        name: str | None = None,
+        *,
+        viewers: Sequence[Person] = (),
+        contributors: Sequence[Person] = (),
+        everyone: SpaceRole | None = None,
+    ) -> str:
+        """Its id. `everyone` is the role of the whole tenant."""
         space = await self.identity.spaces.create(manager.caller, SpaceDraft(name=name or f"space {new_id()}"))
+        grants: dict[str, SpaceRole] = {"tenant": everyone} if everyone else {}
+        grants |= {f"user:{viewer.id}": "viewer" for viewer in viewers}
+        grants |= {f"user:{contributor.id}": "contributor" for contributor in contributors}
         for principal, role in grants.items():
-            await self.grant(manager, space.id, principal.replace("_", ":", 1), role)
+            await self.grant(manager, space.id, principal, role)
         return space.id
 
     async def grant(self, manager: Person, space: str, principal: str, role: SpaceRole = "viewer") -> None:
@@ -232,6 +244,13 @@ class World:
         await self.work.everything(who.actor.tenant)
         return await self.asking.view(who.actor, started.answer_id)
 
+    async def asked(self, who: Person, question: str, **fields: Any) -> AnswerWork:
+        """Asked and claimed, for a test that takes the steps itself."""
+        started = await self.asking.start(who.actor, AnswerRequest(question=question, **fields))
+        async with self.database.begin(who.actor.tenant) as transaction:
+            await runs_store.claim(transaction, started.run_id, f"execution-{started.run_id}")
+        return AnswerWork(who.actor.tenant, started.run_id, started.answer_id)
+
     async def events(self, run_id: str, tenant: str = TENANT) -> list[RunEvent]:
         async with self.database.begin(tenant) as transaction:
             return await run_event_log.after(transaction, run_id, 0, limit=10_000)
@@ -287,6 +306,7 @@ def build_world(
     finding = Finding(database, Recall(vectors, keywords, model, settings.retrieval), vectors, settings.retrieval)
     statistics = Statistics(database, keywords, model)
     index = IndexStage(database, model, vectors, keywords)
+    retrieving = Retrieving(database, finding, statistics, vectors, settings.retrieval, settings.answers)
     work = WorkOff(
         database=database,
         identity=Identity.of(database),
@@ -300,9 +320,9 @@ def build_world(
         ending=Ending(database),
         removal=Removal(database, blobs, model, vectors, keywords),
         space_removal=SpaceRemoval(database, reception),
-        access_refresh=AccessRefresh(database, vectors, keywords),
-        retrieving=Retrieving(database, finding, statistics, vectors, settings.retrieval, settings.answers),
-        generating=Generating(database, chat_models(settings, os.environ), settings.answers, _no_failpoint),
+        access_refresh=AccessRefresh(database, index),
+        retrieving=retrieving,
+        generating=Generating(database, retrieving, chat_models(settings, os.environ), settings.answers, _no_failpoint),
     )
     return World(
         settings=settings,
@@ -342,13 +362,12 @@ async def parsers_fixture() -> AsyncIterator[ParserPool]:
     await pool.stop()
 
 
-@pytest_asyncio.fixture(name="world", loop_scope="session")
-async def world_fixture(
-    database_url: str, tmp_path: Path, embedding: RememberedEmbedding, parsers: ParserPool
+@asynccontextmanager
+async def opened_world(
+    database_url: str, folder: Path, remembered: RememberedEmbedding, parsers: ParserPool
 ) -> AsyncIterator[World]:
-    """Tests that take it run on the session's event loop: `pytestmark = pytest.mark.asyncio(loop_scope="session")`."""
     database = Database(database_url)
-    world = build_world(database, tmp_path, embedding, parsers, Settings())
+    world = build_world(database, folder, remembered, parsers, Settings())
     await world.vectors.open()
     await world.keywords.open()
     await world.statistics.prepare()
@@ -358,3 +377,12 @@ async def world_fixture(
     await world.keywords.close()
     await world.vectors.close()
     await database.close()
+
+
+@pytest_asyncio.fixture(name="world", loop_scope="session")
+async def world_fixture(
+    database_url: str, tmp_path: Path, embedding: RememberedEmbedding, parsers: ParserPool
+) -> AsyncIterator[World]:
+    """Tests that take it run on the session's event loop: `pytestmark = pytest.mark.asyncio(loop_scope="session")`."""
+    async with opened_world(database_url, tmp_path, embedding, parsers) as world:
+        yield world

@@ -107,7 +107,8 @@ class WorkOff:
     async def ingest(self, work: VersionWork, from_stage: str | None = None) -> str:
         """IngestDocument: the word its workflow would end with."""
         status, end, name = "done", RunEnd(state="succeeded"), STAGES[0]
-        started = list(_STATE_OF_STAGE.values()).index(from_stage) if from_stage in _STATE_OF_STAGE.values() else 0
+        states = list(_STATE_OF_STAGE.values())
+        started = states.index(from_stage) if from_stage is not None and from_stage in states else 0
         try:
             for name in STAGES[started:]:
                 if await self._cancel_requested(work):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from services.answers.model_answer import ModelAnswer
 from services.answers.model_names import EXTRACTIVE
 from services.answers.no_evidence import no_evidence_text
 from services.answers.retrieving import STEP as RETRIEVE_STEP
-from services.answers.retrieving import AnswerWork
+from services.answers.retrieving import AnswerWork, Retrieving
 from services.answers.token_writer import TokenWriter
 from services.gateways.chat_model import ChatModel
 from services.stores import answers_store, documents_store, live_chunks, run_event_log, runs_store, scrub_store
@@ -40,9 +41,15 @@ class Draft:
 
 class Generating:
     def __init__(
-        self, database: Database, chat_model: ChatModelFactory, settings: AnswerSettings, failpoint: Failpoint
+        self,
+        database: Database,
+        retrieving: Retrieving,
+        chat_model: ChatModelFactory,
+        settings: AnswerSettings,
+        failpoint: Failpoint,
     ) -> None:
         self._database = database
+        self._retrieving = retrieving
         self._chat_model = chat_model
         self._settings = settings
         self._failpoint = failpoint
@@ -51,14 +58,12 @@ class Generating:
         """Counts: citations, answered. A result that stands already is not made again."""
         async with self._database.begin(work.tenant) as transaction:
             stored = await runs_store.step_result(transaction, work.run_id, STEP)
-            retrieved = await runs_store.step_result(transaction, work.run_id, RETRIEVE_STEP)
-            row = await answers_store.get(transaction, work.answer_id)
         if stored is not None:
             return dict(stored)
-        if row is None:
-            raise PermanentFailure("corrupt", "The question's row is not there any more")
-        request = AnswerRequest.model_validate(row["request"])
-        passages = await self._readable_passages(work, row)
+        passages, replaced = await self._readable_passages(work)
+        if replaced:  # by a version that readers see now: an answer comes from that one, not from none
+            await self._retrieving.again(work)
+            passages, _ = await self._readable_passages(work)
         writer = TokenWriter(
             self._database,
             work.tenant,
@@ -68,37 +73,50 @@ class Generating:
             rows_per_s=self._settings.token_rows_per_s,
         )
         await writer.take_pen()
-        statistics = SpaceStatistics(
-            mean_vector=[], **(retrieved or {"rarity": {"chunks": 0, "term_counts": {}}})["rarity"]
-        )
-        draft = await self._draft(row["model"], request, passages, statistics, writer)
+        draft = await self._draft(work, passages, writer)
         await writer.flush()
         return await self._store(work, draft, attempt, [passage.document_id for passage in passages])
 
-    async def _readable_passages(self, work: AnswerWork, row: Row) -> list[Passage]:
-        """Looked at again at prompt time: what may not be read any more, or was replaced, does not reach a model."""
+    async def _asked(self, work: AnswerWork) -> Row:
+        async with self._database.begin(work.tenant) as transaction:
+            row = await answers_store.get(transaction, work.answer_id)
+        if row is None:
+            raise PermanentFailure("corrupt", "The question's row is not there any more")
+        return row
+
+    async def _readable_passages(self, work: AnswerWork) -> tuple[list[Passage], bool]:
+        """Looked at again at prompt time: what may not be read any more, or was replaced, does not reach a model.
+
+        The second value tells whether a document that may be read has another live version than its passage.
+        """
+        row = await self._asked(work)
         passages = [Passage.model_validate(each) for each in row["passages"] or []]
         actor = Actor(tenant=work.tenant, user=row["actor_user"], key=row["actor_key"])
-        pairs = [(passage.document_id, passage.document_version) for passage in passages]
         async with self._database.begin(work.tenant) as transaction:
-            readable = await live_chunks.still_readable(transaction, actor, pairs)
-        return [passage for passage in passages if (passage.document_id, passage.document_version) in readable]
+            live = await live_chunks.live_versions(transaction, actor, {each.document_id for each in passages})
+        current = [each for each in passages if live.get(each.document_id) == each.document_version]
+        return current, any(
+            live.get(each.document_id, each.document_version) != each.document_version for each in passages
+        )
 
-    async def _draft(
-        self,
-        model: str,
-        request: AnswerRequest,
-        passages: list[Passage],
-        statistics: SpaceStatistics,
-        writer: TokenWriter,
-    ) -> Draft:
+    async def _statistics(self, work: AnswerWork) -> SpaceStatistics:
+        async with self._database.begin(work.tenant) as transaction:
+            retrieved = await runs_store.step_result(transaction, work.run_id, RETRIEVE_STEP)
+        rarity = (retrieved or {"rarity": {"chunks": 0, "term_counts": {}}})["rarity"]
+        return SpaceStatistics(mean_vector=[], **rarity)
+
+    async def _draft(self, work: AnswerWork, passages: list[Passage], writer: TokenWriter) -> Draft:
+        row = await self._asked(work)
+        request = AnswerRequest.model_validate(row["request"])
         if not any(passage.n for passage in passages):
             text = no_evidence_text(request.question)
             await writer.write(text)
             return Draft(text, answered=False, citations=[], usage=_no_usage())
-        if model == EXTRACTIVE:
-            return await self._quote(request.question, passages, statistics, writer)
-        answer = ModelAnswer(self._chat_model(model), self._settings, self._failpoint)
+        if row["model"] == EXTRACTIVE:
+            return await self._quote(request.question, passages, await self._statistics(work), writer)
+        # a provider's SDK takes seconds to import: on the event loop that would stop the heartbeat of every activity
+        chat_model = await asyncio.to_thread(self._chat_model, row["model"])
+        answer = ModelAnswer(chat_model, self._settings, self._failpoint)
         written = await answer.write(request, passages, writer)
         return Draft(written.text, answered=written.answered, citations=written.citations, usage=written.usage)
 

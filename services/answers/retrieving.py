@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from schemas.access import Actor
 from schemas.answers import AnswerRequest
-from schemas.errors import NotFound, PermanentFailure
+from schemas.errors import EngineDown, NotFound, PermanentFailure
 from schemas.passages import Passage
 from schemas.runs import RunEventDraft
 from schemas.settings import AnswerSettings, RetrievalSettings
@@ -15,7 +15,7 @@ from services.retrieval.evidence import EvidenceCandidate, judge_evidence
 from services.retrieval.finding import Finding, Found
 from services.retrieval.statistics import Known, Statistics
 from services.stores import answers_store, documents_store, live_chunks, run_event_log, runs_store, scrub_store
-from services.stores.database import Database
+from services.stores.database import Database, Row
 from services.stores.vector_index import VectorIndex
 
 STEP = "retrieve"
@@ -57,6 +57,15 @@ class Retrieving:
             row = await answers_store.get(transaction, work.answer_id)
         if stored is not None:
             return dict(stored["counts"])
+        return await self._retrieve(work, row)
+
+    async def again(self, work: AnswerWork) -> None:
+        """For passages whose versions were replaced meanwhile: what is found now takes their place."""
+        async with self._database.begin(work.tenant) as transaction:
+            row = await answers_store.get(transaction, work.answer_id)
+        await self._retrieve(work, row)
+
+    async def _retrieve(self, work: AnswerWork, row: Row | None) -> dict[str, int]:
         if row is None:
             raise PermanentFailure("corrupt", "The question's row is not there any more")
         request = AnswerRequest.model_validate(row["request"])
@@ -80,7 +89,10 @@ class Retrieving:
 
     async def _enough(self, question: str, found: Found, passages: list[Passage], known: Known) -> bool:
         candidates = found.hits[: self._retrieval.passages]
-        vectors = await self._vectors.vectors([hit.chunk.chunk_id for hit in candidates])
+        try:
+            vectors = await self._vectors.vectors([hit.chunk.chunk_id for hit in candidates])
+        except EngineDown:
+            vectors = {}  # the share of the question's words decides alone
         evidence = judge_evidence(
             question,
             found.query.vector,

@@ -20,7 +20,7 @@ from services.events import cloud_event
 from services.events.backoff import Backoff
 from services.events.cloud_event import CloudEvent, Undecodable
 from services.events.dead_letter import Received, dead_letter
-from services.events.delivery import Publisher
+from services.events.publisher import Publisher
 from services.stores import consumers_store
 from services.stores.database import Database, Transaction
 

@@ -14,6 +14,8 @@ from services.consumers.kafka_transport import QuickTransport
 from services.events.dead_letter import REDRIVEN, Received
 
 BATCH = 200
+METADATA_AGE_MS = 5_000
+"""How soon a partition that is new to a topic is noticed; the records in it wait for that."""
 SESSION_TIMEOUT_S = 6
 """A broker lets a group wait half of it before members get their partitions."""
 
@@ -31,6 +33,7 @@ def build(bootstrap: str, name: str, topics: Sequence[str], consumption: Consump
         topic_allow_declare=False,
         topic_disable_leader=True,
         consumer_auto_offset_reset="earliest",
+        consumer_metadata_max_age_ms=METADATA_AGE_MS,
         broker_session_timeout=SESSION_TIMEOUT_S,
         broker_heartbeat_interval=1,
         broker_request_timeout=10,

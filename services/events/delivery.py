@@ -8,14 +8,14 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, get_args
+from typing import get_args
 
 from schemas.domain_events import Topic
 from schemas.errors import EngineDown, TransientFailure
 from services.events import cloud_event
 from services.events.backoff import KeyedBackoff
+from services.events.publisher import Publisher
 from services.events.temporal_delivery import Busy, TemporalDelivery, Workflows
-from services.gateways.kafka_record import KafkaRecord
 from services.stores import outbox_store
 from services.stores.database import Database, Transaction
 from services.stores.outbox_store import OutboxRow
@@ -27,14 +27,6 @@ TEMPORAL_STREAMS_AT_ONCE = 8
 HEAD_ROWS = 20
 
 logger = logging.getLogger(__name__)
-
-
-class Publisher(Protocol):
-    """What a delivery needs of `services/gateways/kafka_publisher.py`."""
-
-    async def publish(self, records: Sequence[KafkaRecord]) -> list[str | None]:
-        """Per record None when it is acknowledged, or why it is not. Raises EngineDown when none is."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from schemas.errors import EngineDown
 from services.events.dead_letter import Received, redriven
-from services.events.delivery import Publisher
+from services.events.publisher import Publisher
 from services.gateways.kafka_reader import KafkaReader
 from services.gateways.kafka_topics import DEAD_LETTER_TOPICS
 

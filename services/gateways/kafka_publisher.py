@@ -114,6 +114,7 @@ class KafkaPublisher:
                 bootstrap_timeout_ms=timeout_ms,
                 request_timeout_ms=timeout_ms - 500,
                 delivery_timeout_ms=timeout_ms,
+                allow_auto_create_topics=False,
                 metrics_enabled=False,
             )
         except KafkaError as error:

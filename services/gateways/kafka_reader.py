@@ -30,6 +30,7 @@ class KafkaReader:
                 fetch_max_wait_ms=100,
                 session_timeout_ms=int(timeout_s * 500),
                 heartbeat_interval_ms=int(timeout_s * 100),
+                allow_auto_create_topics=False,
                 metrics_enabled=False,
             )
             partitions = self._consumer.partitions_for_topic(topic) or set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import structlog
 
-from schemas.access import index_readers
 from schemas.errors import Failure
 from services.gateways.embedding_model import EmbeddingModel
 from services.ingestion.index_stage import IndexStage
@@ -75,23 +74,24 @@ class IndexRepair:
             unfinished = await documents_store.unfinished_versions(transaction, document_id)
             allowed = wanted | await chunks_store.ids_of_versions(transaction, document_id, unfinished)
             changed = [await self._clean(index, tenant, document, allowed) for index in self._indexes]
+            if "outdated" in changed:
+                await self._index_stage.rewrite(transaction, tenant, document)
             lacking = [wanted - await index.document_ids(tenant, document_id) for index in self._indexes]
             if any(lacking):
                 await self._fill(transaction, tenant, document_id, document["live_version"])
         return any(changed) or any(lacking)
 
-    async def _clean(self, index: VectorIndex | KeywordIndex, tenant: str, document: Row, allowed: set[str]) -> bool:
-        """Takes out what no version has, and rewrites readers that are not those of now."""
+    async def _clean(self, index: VectorIndex | KeywordIndex, tenant: str, document: Row, allowed: set[str]) -> str:
+        """Takes out what no version has. What is left may be `outdated`; else the index was `stale` in places, or not."""
         state = await index.document_state(tenant, document["id"])
         stale = set(state.ids) - allowed
         current = document["access_version"]
         if any(version > current for version in state.access_versions):
             stale = set(state.ids)  # from a time that Postgres does not know, and no rewrite would win against it
         await index.delete_ids(tenant, sorted(stale))
-        outdated = len(stale) < len(state.ids) and state.access_versions != (current,)
-        if outdated:
-            await self._rewrite_readers(index, tenant, document)
-        return bool(stale) or outdated
+        if len(stale) < len(state.ids) and state.access_versions != (current,):
+            return "outdated"
+        return "stale" if stale else ""
 
     async def _fill(self, transaction: Transaction, tenant: str, document_id: str, version: int) -> None:
         """Vectors that the cache lacks (another model, a lost row) are made again."""
@@ -101,10 +101,6 @@ class IndexRepair:
             vectors = {row["input_hash"]: vector for row, vector in zip(missing, made, strict=True)}
             await embeddings_store.store(transaction, self._model.name, vectors)
         await self._index_stage.fill(transaction, tenant, document_id, version)
-
-    async def _rewrite_readers(self, index: VectorIndex | KeywordIndex, tenant: str, document: Row) -> None:
-        readers = index_readers(document["space_id"], document["owner"], document["readers"] or [])
-        await index.set_readers(tenant, document["id"], readers, document["access_version"])
 
     async def _unknown_documents(self) -> int:
         """Points of documents that are removed or never were."""

@@ -55,6 +55,30 @@ class IndexStage:
                 added += len(part)
         return len(rows), added
 
+    async def rewrite(self, transaction: Transaction, tenant: str, document: Row) -> None:
+        """Gives every point of the document the readers and tags of now; the caller holds the document's lock alone.
+
+        All points get the readers first, by one filter; those of versions that are live or under way are then written whole.
+        """
+        document_id = document["id"]
+        readers = index_readers(document["space_id"], document["owner"], document["readers"] or [])
+        for index in (self._vectors, self._keywords):
+            await index.set_readers(tenant, document_id, readers, document["access_version"])
+        held = await self._vectors.document_ids(tenant, document_id) | await self._keywords.document_ids(
+            tenant, document_id
+        )
+        versions = {*await documents_store.unfinished_versions(transaction, document_id), document["live_version"]}
+        for number in sorted(versions - {None}):
+            version = await documents_store.version(transaction, document_id, number)
+            rows = [
+                row
+                for row in await chunks_store.of_version(transaction, document_id, number)
+                if row["chunk_id"] in held
+            ]
+            for start in range(0, len(rows), POINTS_PER_WRITE):
+                part = rows[start : start + POINTS_PER_WRITE]
+                await self._write(transaction, tenant, document, version, part)
+
     async def _write(
         self,
         transaction: Transaction,

@@ -141,10 +141,11 @@ class Reception:
 
     async def _apply_metadata(self, transaction: Transaction, actor: Actor, existing: Row, upload: Upload) -> None:
         """Readers, tags and title that came along with bytes we have already."""
-        if upload.readers is not None and sorted(upload.readers) != sorted(existing["readers"] or []):
+        readers_changed = upload.readers is not None and sorted(upload.readers) != sorted(existing["readers"] or [])
+        if upload.readers is not None and readers_changed:
             await self._change_readers(transaction, actor, existing, upload.readers)
         if upload.tags is not None and upload.tags != existing["tags"]:
-            await self._change(transaction, actor, existing["id"], "document.tags_changed", {"tags": upload.tags})
+            await self._change_tags(transaction, actor, existing, upload.tags, refreshed=readers_changed)
         if upload.title is not None and upload.title != existing["title"]:
             title = {"title": upload.title}
             await self._change(transaction, actor, existing["id"], "document.tags_changed", title)
@@ -279,6 +280,13 @@ class Reception:
         await self._start(run_id)
 
     async def _change_readers(self, transaction: Transaction, actor: Actor, document: Row, readers: list[str]) -> str:
+        run_id = await self._queue_refresh(transaction, actor, document)
+        data = {"readers": readers, "access_version": document["access_version"] + 1}
+        await self._change(transaction, actor, document["id"], "document.readers_changed", data)
+        await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
+        return run_id
+
+    async def _queue_refresh(self, transaction: Transaction, actor: Actor, document: Row) -> str:
         run_id = new_id()
         await runs_store.create(
             transaction,
@@ -291,20 +299,25 @@ class Reception:
             space_id=document["space_id"],
             traceparent=self._trace(),
         )
-        data = {"readers": readers, "access_version": document["access_version"] + 1}
-        await self._change(transaction, actor, document["id"], "document.readers_changed", data)
-        await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
         return run_id
 
     async def set_tags(self, actor: Actor, document_id: str, tags: list[str]) -> None:
+        """The read model has them at once; a search that filters by them follows when the indexes are rewritten."""
         if len(tags) > self._limits.tags:
             raise InvalidRequest(f"At most {self._limits.tags} tags (PERDURE_LIMITS__TAGS).")
         async with self._database.begin(actor.tenant) as transaction:
             document = await self._writable(transaction, actor, document_id)
-            await self._change_tags(transaction, actor, document, tags)
+            run_id = await self._change_tags(transaction, actor, document, tags)
+        await self._start(run_id)
 
-    async def _change_tags(self, transaction: Transaction, actor: Actor, document: Row, tags: list[str]) -> None:
-        await self._change(transaction, actor, document["id"], "document.tags_changed", {"tags": tags})
+    async def _change_tags(
+        self, transaction: Transaction, actor: Actor, document: Row, tags: list[str], *, refreshed: bool = False
+    ) -> str | None:
+        """`refreshed`: the indexes are rewritten anyway."""
+        run_id = None if refreshed else await self._queue_refresh(transaction, actor, document)
+        data = {"tags": tags, "access_version": document["access_version"] + 1}
+        await self._change(transaction, actor, document["id"], "document.tags_changed", data)
+        return run_id
 
     async def _writable(
         self, transaction: Transaction, actor: Actor, document_id: str, *, managing: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.access import Actor
-from schemas.errors import NotFound
+from schemas.errors import Failure, NotFound
 from schemas.index_records import IndexFilter
 from schemas.passages import PassageChunk
 from schemas.search import Leg, SearchFilters
@@ -93,7 +93,7 @@ class Finding:
         candidates = ranked[: max(limit * 2, self._settings.passages * 2)]
         if len(candidates) < 2:
             return candidates
-        vectors = await self._vectors.vectors([hit.chunk.chunk_id for hit in candidates])
+        vectors = await self._stored_vectors(candidates)
         chosen = diversify(
             candidates,
             vectors,
@@ -104,6 +104,13 @@ class Finding:
         taken = {hit.chunk.chunk_id for hit in chosen}
         rest = [hit for hit in ranked if hit.chunk.chunk_id not in taken]
         return [*chosen, *rest][:limit]
+
+    async def _stored_vectors(self, hits: Sequence[ScoredChunk]) -> Mapping[str, Sequence[float]]:
+        """None when the vector engine is away: its leg is named as degraded then, and words alone tell what is alike."""
+        try:
+            return await self._vectors.vectors([hit.chunk.chunk_id for hit in hits])
+        except Failure:
+            return {}
 
 
 def _counted(recalled: Recalled, live: Mapping[str, PassageChunk]) -> list[Leg]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Text, and_, cast, exists, func, literal, or_, select, tuple_
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, and_, cast, exists, func, literal, or_, select
 
 from schemas.access import Actor
 from schemas.index_records import IndexFilter
@@ -120,15 +120,11 @@ async def around(
     return [_passage_chunk(row) for row in rows]
 
 
-async def still_readable(
-    transaction: Transaction, actor: Actor, pairs: Sequence[tuple[str, int]]
-) -> set[tuple[str, int]]:
-    """Which (document, version) pairs the actor may still be shown: readable and live now."""
-    if not pairs:
-        return set()
-    wanted = tuple_(documents.c.id, documents.c.live_version).in_(list(pairs))
-    rows = await transaction.all(select(documents.c.id, documents.c.live_version).where(wanted, readable(actor)))
-    return {(row["id"], row["live_version"]) for row in rows}
+async def live_versions(transaction: Transaction, actor: Actor, document_ids: Collection[str]) -> dict[str, int]:
+    """The live version of each of these documents that the actor may be shown now."""
+    wanted = and_(documents.c.id.in_(list(document_ids)), documents.c.live_version.is_not(None), readable(actor))
+    rows = await transaction.all(select(documents.c.id, documents.c.live_version).where(wanted))
+    return {row["id"]: row["live_version"] for row in rows}
 
 
 def _passage_chunk(row: Mapping[Any, Any]) -> PassageChunk:

@@ -24,17 +24,15 @@ def kill_along(
     perdure: PerdureProcess,
     failpoints: Sequence[str],
     at_death: Callable[[str], None] = lambda failpoint: None,
-    *,
-    then_armed: str = "",
 ) -> None:
-    """The process is armed with the first failpoint and at work. Afterwards it is ready, armed with `then_armed`."""
+    """The process is armed with the first failpoint and at work. Afterwards it runs unarmed and is ready."""
     die_at(perdure, failpoints[0])
     at_death(failpoints[0])
     for failpoint in failpoints[1:]:
         perdure.launch(PERDURE_FAILPOINTS=failpoint)
         die_at(perdure, failpoint)
         at_death(failpoint)
-    perdure.start(PERDURE_FAILPOINTS=then_armed)
+    perdure.start()
 
 
 def both_sides(*stages: str) -> list[str]:

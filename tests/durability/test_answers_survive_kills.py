@@ -22,8 +22,9 @@ from tests.processes import PerdureProcess
 
 MID_STREAM = "generate.mid_stream:12"
 """At the twelfth word: several rows of deltas have been written by then."""
-BEFORE_A_WORD = ["start.before_outbox_mark", *both_sides("retrieve")]
-WITH_WORDS = ["generate.before", MID_STREAM, MID_STREAM, "generate.after", *both_sides("finish_answer")]
+BEFORE_A_WORD = ["start.before_outbox_mark", "retrieve.after"]
+WITH_WORDS = ["generate.before", MID_STREAM, MID_STREAM, "generate.after", "finish_answer.after"]
+EVERYWHERE = [BEFORE_A_WORD[0], *both_sides("retrieve", "generate", "finish_answer"), MID_STREAM]
 QUESTION = "What is the daily limit of Marabou?"
 
 
@@ -64,14 +65,16 @@ def prove_answered(library: PerdureProcess, run_id: str, *followers: EventFollow
 
 
 @pytest.mark.timeout(900)
-def test_a_client_that_follows_over_every_kill_has_the_answer(library: PerdureProcess, chat_server: ChatServer) -> None:
+def test_a_client_that_follows_over_all_kills_has_the_answer(library: PerdureProcess, chat_server: ChatServer) -> None:
     chat_server.script(*drafts("one"))
     library.start(PERDURE_FAILPOINTS=BEFORE_A_WORD[0])
     perhaps(ask, library, QUESTION, CHAT_MODEL)
-    kill_along(library, BEFORE_A_WORD, then_armed=f"{WITH_WORDS[0]}:2")  # the second time is the next question's
+    kill_along(library, BEFORE_A_WORD)
     run_id = facts_of(library).newest_run("answer")
     prove_answered(library, run_id, EventFollower(library, run_id))
 
+    library.kill()
+    library.start(PERDURE_FAILPOINTS=WITH_WORDS[0])
     chat_server.script(*drafts("two", "three", "four"))
     run_id = ask(library, QUESTION, CHAT_MODEL)["run_id"]
     followers = [EventFollower(library, run_id), EventFollower(library, run_id, cut_after=2)]
@@ -86,7 +89,7 @@ def test_a_client_that_follows_over_every_kill_has_the_answer(library: PerdurePr
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("failpoint", dict.fromkeys([*BEFORE_A_WORD, *WITH_WORDS]))
+@pytest.mark.parametrize("failpoint", EVERYWHERE)
 def test_an_answer_killed_twice_at_one_boundary_is_told_whole(
     library: PerdureProcess, chat_server: ChatServer, failpoint: str
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.durability.children import EMBEDDER, PARSER, children, send
 from tests.durability.conversation import facts_of, make_space, upload, wait_for_all_runs, wait_for_state
 from tests.durability.index_contents import read_indexes
 from tests.durability.material import long_text
@@ -16,24 +17,6 @@ from tests.durability.proofs import prove_audited, prove_one_end, prove_ready
 from tests.processes import PerdureProcess, wait_until
 
 pytestmark = pytest.mark.timeout(400)
-PARSER, EMBEDDER = "parser_child", "encoder_child"
-
-
-def children(perdure: PerdureProcess, module: str) -> list[int]:
-    """Direct children of the serving process that run this module."""
-    found = []
-    for task in Path(f"/proc/{perdure.pid}/task").iterdir():
-        for pid in (task / "children").read_text(encoding="ascii").split():
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if any(part.decode().endswith(module) for part in command):
-                found.append(int(pid))
-    return found
-
-
-def send(pids: list[int], number: int) -> None:
-    assert pids
-    for pid in pids:
-        os.kill(pid, number)
 
 
 @pytest.fixture(scope="module")

@@ -21,10 +21,9 @@ from tests.durability.material import short_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_removed
 from tests.processes import PerdureProcess
 
-EVERYWHERE = [
-    "start.before_outbox_mark",
-    *both_sides("close_ingests", "empty_indexes", "empty_blobs", "empty_rows", "finish_removal"),
-]
+STEPS = ("close_ingests", "empty_indexes", "empty_blobs", "empty_rows", "finish_removal")
+AFTER_EACH_STEP = ["start.before_outbox_mark", *(f"{step}.after" for step in STEPS)]
+EVERYWHERE = [AFTER_EACH_STEP[0], *both_sides(*STEPS)]
 
 
 def ready_document(perdure: PerdureProcess, name: str) -> str:
@@ -47,11 +46,11 @@ def prove_gone(perdure: PerdureProcess, document_id: str, name: str) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_a_removal_killed_at_every_boundary_leaves_nothing(perdure: PerdureProcess) -> None:
+def test_a_removal_killed_after_every_step_leaves_nothing(perdure: PerdureProcess) -> None:
     document_id = ready_document(perdure, "doomed")
-    perdure.start(PERDURE_FAILPOINTS=EVERYWHERE[0])
+    perdure.start(PERDURE_FAILPOINTS=AFTER_EACH_STEP[0])
     perhaps(remove, perdure, document_id)
-    kill_along(perdure, EVERYWHERE)
+    kill_along(perdure, AFTER_EACH_STEP)
     assert document(perdure, document_id) is None
     prove_gone(perdure, document_id, "doomed")
     prove_audited(perdure)

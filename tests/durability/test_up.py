@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.durability.children import EMBEDDER, children, send
 from tests.durability.conversation import (
     ask,
     facts_of,
@@ -99,10 +100,17 @@ def test_a_second_up_says_who_holds_the_directory(awkward: PerdureProcess) -> No
         assert client.get("/me").status_code == 200, "the first one does not notice"
 
 
+def held_at_embedding(awkward: PerdureProcess, name: str) -> str:
+    """A document whose embedding stands still: the process that does it is stopped. Gives its id."""
+    send(children(awkward, EMBEDDER), signal.SIGSTOP)
+    document_id = str(upload(awkward, f"{name}.md", long_text(name, 20))["document_id"])
+    wait_for_state(awkward, document_id, "embedding")
+    return document_id
+
+
 def test_sigterm_in_the_middle_of_work_leaves_no_process_and_loses_nothing(awkward: PerdureProcess) -> None:
-    document_id = upload(awkward, "cut.md", long_text("cut"))["document_id"]
     run_id = ask(awkward, "Where does counter 33 of first stand?")["run_id"]
-    wait_for_state(awkward, document_id, "embedding", "indexing", "enriching", "ready")
+    document_id = held_at_embedding(awkward, "cut")
     processes = processes_of(awkward)
     began = time.monotonic()
     assert awkward.stop() == 0
@@ -115,8 +123,7 @@ def test_sigterm_in_the_middle_of_work_leaves_no_process_and_loses_nothing(awkwa
 
 
 def test_after_a_kill_of_everything_at_once_unfinished_work_goes_on(awkward: PerdureProcess) -> None:
-    document_id = upload(awkward, "all.md", long_text("all"))["document_id"]
-    wait_for_state(awkward, document_id, "embedding", "indexing", "enriching", "ready")
+    document_id = held_at_embedding(awkward, "all")
     processes = processes_of(awkward)
     for pid in processes:
         os.kill(pid, signal.SIGSTOP)  # so that none sees another die

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 from itertools import permutations
 from threading import Barrier, Thread
 
 import pytest
 
+from tests.durability.children import EMBEDDER, children, send
 from tests.durability.conversation import (
     document,
     facts_of,
@@ -20,7 +22,7 @@ from tests.durability.conversation import (
 )
 from tests.durability.index_contents import read_indexes
 from tests.durability.material import long_text
-from tests.durability.proofs import prove_audited, prove_ready, prove_removed
+from tests.durability.proofs import prove_audited, prove_one_end, prove_ready, prove_removed
 from tests.processes import PerdureProcess
 
 OLD, SECOND, THIRD = 10, 20, 30
@@ -97,12 +99,16 @@ def test_the_last_word_holds_in_every_order(perdure: PerdureProcess, killed: boo
     perdure.start()
     make_space(perdure)
     everything = begin(perdure, "killed" if killed else "undisturbed")
+    held = children(perdure, EMBEDDER)
+    send(held, signal.SIGSTOP)  # nothing can end before all has been said
     for position in range(3):
         for order, told in zip(ORDERS, everything, strict=True):
             act(perdure, told, order[position])
     if killed:
         perdure.kill()
         perdure.start()
+    else:
+        send(held, signal.SIGCONT)
     wait_for_all_runs(perdure)
     for told in everything:
         prove_last_word(perdure, told)
@@ -145,4 +151,29 @@ def test_calls_at_the_same_moment_leave_one_truth(perdure: PerdureProcess) -> No
             found = document(perdure, later)
             assert found is not None
             prove_ready(perdure, later, version=found["version"])
+    prove_audited(perdure)
+
+
+@pytest.mark.timeout(900)
+def test_cancelled_work_can_be_taken_up_again_and_holds_up_nothing(perdure: PerdureProcess) -> None:
+    if not perdure.running:
+        perdure.start()
+    make_space(perdure)
+    held = children(perdure, EMBEDDER)
+    send(held, signal.SIGSTOP)
+    cancelled = upload(perdure, "cancelled.md", long_text("cancelled", 5))
+    document_id = cancelled["document_id"]
+    wait_for_state(perdure, document_id, "embedding")
+    with perdure.client() as client:
+        assert client.post(f"/documents/{document_id}/cancel").status_code == 202
+    assert wait_for_state(perdure, document_id, "cancelled")["live_version"] is None
+    prove_one_end(perdure, cancelled["run_id"], "cancelled")
+    send(held, signal.SIGCONT)
+    other = upload(perdure, "other.md", long_text("other", 5))["document_id"]
+    with perdure.client() as client:
+        reply = client.post(f"/documents/{document_id}/retry")
+    assert reply.status_code == 202
+    for each in (document_id, other):
+        assert wait_for_state(perdure, each, "ready")["searchable"]
+    prove_one_end(perdure, reply.json()["run_id"])
     prove_audited(perdure)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from temporalio.client import WorkflowHistory
-from temporalio.contrib.opentelemetry import OpenTelemetryPlugin
 from temporalio.worker import Replayer
 
 from infra.run_worker import WORKFLOWS, sandbox
-from infra.temporal_client import perdure_plugin
+from infra.temporal_client import plugins
 from tests.workflows import answer_scenarios, ingest_scenarios, removal_scenarios
 from tests.workflows.scenario import Scenario
+from tests.workflows.temporal_server import tracer_provider
 
 FOLDER = Path(__file__).parent / "histories"
 SCENARIOS: tuple[Scenario, ...] = (
@@ -27,10 +27,11 @@ _OF_ONE_MACHINE = {"stackTrace", "identity", "workerVersion", "binaryChecksum"}
 
 def replayer(workflows: list[type] | None = None) -> Replayer:
     """Replays with the sandbox, converter and tracing that the product's workers have."""
+    tracer_provider()
     return Replayer(
         workflows=workflows or ALL_WORKFLOWS,
         workflow_runner=sandbox(),
-        plugins=[perdure_plugin(), OpenTelemetryPlugin(add_temporal_spans=True)],
+        plugins=plugins(),
     )
 
 

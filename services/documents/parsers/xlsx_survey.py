@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import regex
 
 LAST_ROW = 1_048_576
 LAST_COLUMN = 16_384
@@ -13,8 +12,8 @@ LAST_COLUMN = 16_384
 _DENSE_CELLS = 20_000_000
 """A dense grid above this is read cell by cell instead."""
 
-_CELL = regex.compile(rb"<(?:\w+:)?c\s[^>]{0,200}?\br=\"([A-Za-z]{1,8})(\d{1,12})\"")
-_UNCALCULATED = regex.compile(
+_CELL = re.compile(rb"<(?:\w+:)?c\s[^>]{0,200}?\br=\"([A-Za-z]{1,8})(\d{1,12})\"")
+_UNCALCULATED = re.compile(
     rb"</(?:\w+:)?f>\s*</(?:\w+:)?c>|<(?:\w+:)?f/>\s*</|<(?:\w+:)?f\s[^>]*/>\s*</|</(?:\w+:)?f>\s*<(?:\w+:)?v\s*(?:/>|></)"
 )
 _OVERLAP = 400
@@ -49,24 +48,29 @@ def column_number(letters: str) -> int:
 def survey_sheet(pieces: Iterable[bytes]) -> SheetSurvey:
     """One pass over the sheet's bytes, in pieces, with a few hundred bytes of each seen twice."""
     survey = SheetSurvey()
-    columns: dict[bytes, int] = {}
     tail = b""
     for piece in pieces:
         window = tail + piece
-        for match in _CELL.finditer(window):
-            letters = match.group(1)
-            column = columns.get(letters)
-            if column is None:
-                column = columns[letters] = column_number(letters.decode("ascii"))
-            _widen(survey, int(match.group(2)), column)
-        survey.uncalculated = survey.uncalculated or _UNCALCULATED.search(window) is not None
+        cells: list[tuple[bytes, bytes]] = _CELL.findall(window)
+        for letters in {letters for letters, _ in cells}:
+            _widen_columns(survey, column_number(letters.decode("ascii")))
+        for row in {row for _, row in cells}:
+            _widen_rows(survey, int(row))
+        if not survey.uncalculated and (b"f>" in window or b"f/>" in window):
+            survey.uncalculated = _UNCALCULATED.search(window) is not None
         tail = window[-_OVERLAP:]
     return survey
 
 
-def _widen(survey: SheetSurvey, row: int, column: int) -> None:
-    if not (1 <= row <= LAST_ROW and 1 <= column <= LAST_COLUMN):
+def _widen_columns(survey: SheetSurvey, column: int) -> None:
+    if 1 <= column <= LAST_COLUMN:
+        survey.first_column, survey.last_column = min(survey.first_column, column), max(survey.last_column, column)
+    else:
         survey.outside_grid = True
-        return
-    survey.first_row, survey.last_row = min(survey.first_row, row), max(survey.last_row, row)
-    survey.first_column, survey.last_column = min(survey.first_column, column), max(survey.last_column, column)
+
+
+def _widen_rows(survey: SheetSurvey, row: int) -> None:
+    if 1 <= row <= LAST_ROW:
+        survey.first_row, survey.last_row = min(survey.first_row, row), max(survey.last_row, row)
+    else:
+        survey.outside_grid = True

@@ -28,7 +28,7 @@ from tests.integration.api import serving
 from tests.integration.api.served import serve
 from tests.integration.api.serving import Person, person, space_of, upload
 
-EXAMPLES = int(os.environ.get("PERDURE_TEST_API_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("PERDURE_TEST_API_EXAMPLES", "4"))
 STREAM = "/v1/runs/{run_id}/events"
 """Does not end by itself: asked for as a list here, streamed in test_event_stream."""
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]

@@ -12,7 +12,8 @@ from sqlalchemy import text
 
 from schemas.domain_events import EventDraft
 from schemas.settings import EventSettings
-from services.events.delivery import OutboxDelivery, Publisher
+from services.events.delivery import OutboxDelivery
+from services.events.publisher import Publisher
 from services.events.relay import Relay
 from services.events.resending import BrokerMemory
 from services.gateways.temporal_gateway import WorkflowStart

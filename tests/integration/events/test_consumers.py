@@ -25,36 +25,36 @@ async def test_a_broker_killed_with_all_it_held_loses_doubles_and_reorders_nothi
     database: Database, database_url: str, broker: Broker, publisher: KafkaPublisher, marker: KafkaMarker
 ) -> None:
     await register_all(database)
-    streams = [facts.new_space() for _ in range(12)]
+    streams = [facts.new_space() for _ in range(8)]
     with ConsumerProcess(database_url, broker.bootstrap):
         async with facts.relaying(database, publisher, marker):
-            writing = asyncio.gather(*(facts.write(database, stream, 25) for stream in streams))
+            writing = asyncio.gather(*(facts.write(database, stream, 20) for stream in streams))
             await facts.until(lambda: all_had(database, streams, 3))  # the group has joined and reads
             broker.kill()
             await broker.start()
             await writing
-            await facts.until(lambda: all_had(database, streams, 25), within_s=60)
+            await facts.until(lambda: all_had(database, streams, 20), within_s=60)
             await facts.until(lambda: _nothing_owed(database))
-    assert await facts.audited(database) == {stream: list(range(1, 26)) for stream in streams}
+    assert await facts.audited(database) == {stream: list(range(1, 21)) for stream in streams}
 
 
 async def test_a_consumer_killed_in_the_middle_has_every_event_once_afterwards(
     database: Database, database_url: str, broker: Broker, publisher: KafkaPublisher, marker: KafkaMarker
 ) -> None:
     await register_all(database)
-    streams = [facts.new_space() for _ in range(12)]
+    streams = [facts.new_space() for _ in range(8)]
     async with facts.relaying(database, publisher, marker):
         with ConsumerProcess(database_url, broker.bootstrap) as consumers:
-            writing = asyncio.gather(*(facts.write(database, stream, 40) for stream in streams))
+            writing = asyncio.gather(*(facts.write(database, stream, 20) for stream in streams))
             await facts.until(lambda: all_had(database, streams[:1], 3))
             consumers.kill()
             await writing
-            assert not await all_had(database, streams, 40)
+            assert not await all_had(database, streams, 20)
             consumers.start()
-            await facts.until(lambda: all_had(database, streams, 40), within_s=60)
+            await facts.until(lambda: all_had(database, streams, 20), within_s=60)
             code, _ = consumers.terminate()
     assert code == 0
-    assert await facts.audited(database) == {stream: list(range(1, 41)) for stream in streams}
+    assert await facts.audited(database) == {stream: list(range(1, 21)) for stream in streams}
 
 
 async def test_a_poisoned_record_goes_to_the_dead_letter_topic_and_what_follows_is_handled(

@@ -125,7 +125,7 @@ async def test_another_tenants_chunk_under_our_tenants_name_is_never_shown_and_g
 
 async def test_a_payload_that_claims_everyone_may_read_shows_a_forbidden_document_to_nobody(world: World) -> None:
     reader = await world.person()
-    space = await world.space(world.root, **{f"user_{reader.id}": "viewer"})
+    space = await world.space(world.root, viewers=[reader])
     document = await world.ingest(world.root, space, "vault.md", TEXT, readers=[])
     await plant(world, *await points_of(world, document, 1, access_version=7))
     await assert_never_shown(world, reader, "Karin")
@@ -134,7 +134,7 @@ async def test_a_payload_that_claims_everyone_may_read_shows_a_forbidden_documen
 
 async def test_an_older_access_version_in_an_index_is_brought_up_to_date(world: World) -> None:
     reader = await world.person()
-    space = await world.space(world.root, **{f"user_{reader.id}": "viewer"})
+    space = await world.space(world.root, viewers=[reader])
     document = await world.ingest(world.root, space, "vault.md", TEXT, readers=[])
     await world.reception.set_readers(world.root.actor, document.id, ["space"])  # and RefreshAccess has not run
     assert await world.found(reader, QUERY) == []

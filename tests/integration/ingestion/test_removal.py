@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from sqlalchemy import insert
 
 from schemas.answers import AnswerRequest
+from schemas.domain_events import DomainEvent
 from schemas.errors import NotFound, Problem
+from services.answers.generating import Draft
 from services.answers.retrieving import AnswerWork
 from services.stores import embeddings_store, event_log
-from services.stores.database import Row
 from services.stores.documents_store import DocumentGone
 from services.stores.tables.facts import audit_log
 from tests.builders import TENANT, World
@@ -87,22 +89,24 @@ async def test_names_in_errors_and_warnings_go_with_their_document(world: World)
     await assert_nowhere(world, *WORDS, "days.csv", "We are moving")
 
 
-async def test_an_answer_written_while_its_document_is_removed_keeps_nothing_of_it(world: World) -> None:
+async def test_an_answer_written_while_its_document_is_removed_keeps_nothing_of_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     space = await world.space(world.root)
     document = await world.ingest(world.root, space, "marmalade-plan.md", TEXT, title="Heliotrope")
     started = await world.asking.start(world.root.actor, AnswerRequest(question="Who keeps the budget?"))
     work = AnswerWork(TENANT, started.run_id, started.answer_id)
     await world.work.retrieving.run(work)
-    passages = world.work.generating._readable_passages
+    generating = world.work.generating
+    draft = generating._draft
 
-    async def removed_after_a_last_look(work: AnswerWork, row: Row) -> object:
-        readable = await passages(work, row)
-        assert readable
+    async def removed_after_the_last_look(*arguments: Any) -> Draft:
+        assert "Zebediah" in str(arguments)
         await world.reception.remove(world.root.actor, document.id)
         await world.work.run((await world.runs(document.id))[-1])
-        return readable
+        return await draft(*arguments)
 
-    world.work.generating._readable_passages = removed_after_a_last_look  # type: ignore[assignment,method-assign]
+    monkeypatch.setattr(generating, "_draft", removed_after_the_last_look)
     await world.work.generating.run(work, attempt="1")
     await assert_nowhere(world, *WORDS)
 
@@ -212,7 +216,7 @@ async def test_a_space_goes_with_all_its_documents_in_windows(world: World, monk
 
 async def test_new_readers_reach_both_indexes(world: World) -> None:
     reader = await world.person()
-    space = await world.space(world.root, **{f"user_{reader.id}": "viewer"})
+    space = await world.space(world.root, viewers=[reader])
     document = await world.ingest(world.root, space, "a.md", TEXT)
     world.model.asked.clear()
     await world.reception.set_readers(world.root.actor, document.id, [])
@@ -226,7 +230,7 @@ async def test_new_readers_reach_both_indexes(world: World) -> None:
     assert world.model.asked == []
 
 
-async def run_history(world: World, document_id: str) -> list[event_log.DomainEvent]:
+async def run_history(world: World, document_id: str) -> list[DomainEvent]:
     async with world.database.begin(TENANT) as transaction:
         streams = [f"run:{run['id']}" for run in await world.runs(document_id)]
         return [event for stream in streams for event in await event_log.of_stream(transaction, stream)]

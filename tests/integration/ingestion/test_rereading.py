@@ -70,9 +70,7 @@ async def test_the_same_bytes_under_another_name_share_embeddings_and_name_their
     world: World,
 ) -> None:
     ann, ben = await world.person(), await world.person()
-    space = await world.space(world.root)
-    for each in (ann, ben):
-        await world.grant(world.root, space, f"user:{each.id}", "contributor")
+    space = await world.space(world.root, contributors=[ann, ben])
     text = "# Leave\n\nEverybody has thirty days."
     first = await world.ingest(ann, space, "first.md", text, readers=[f"user:{ann.id}"])
     world.model.asked.clear()
@@ -89,9 +87,7 @@ async def test_the_same_bytes_under_another_name_share_embeddings_and_name_their
 
 async def test_a_name_of_somebody_elses_hidden_document_is_taken_and_nothing_more_is_said(world: World) -> None:
     ann, ben = await world.person(), await world.person()
-    space = await world.space(world.root)
-    for each in (ann, ben):
-        await world.grant(world.root, space, f"user:{each.id}", "contributor")
+    space = await world.space(world.root, contributors=[ann, ben])
     await world.ingest(ann, space, "secret.md", "Merger with Acme.", title="Merger", readers=[f"user:{ann.id}"])
     with pytest.raises(Conflict) as refused:
         await world.upload(ben, space, "secret.md", "Anything.")

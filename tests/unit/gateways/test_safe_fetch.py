@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -16,52 +15,9 @@ import pytest
 from schemas.errors import PermanentFailure, TransientFailure
 from schemas.settings import FetchSettings
 from services.gateways.safe_fetch import ForbiddenAddress, SafeFetch, is_public
+from tests.fakes.web_listener import listening, page
 
 PUBLIC = "93.184.216.34"
-Write = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
-
-
-@dataclass
-class Listener:
-    """Serves `pages` by path on a loopback port and notes what was asked of it."""
-
-    port: int = 0
-    pages: dict[str, Write] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-
-    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
-        return f"http://{host}:{self.port}{path}"
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            self.asked.append(head)
-            await self.pages[head.split(" ")[1]](writer, head)
-            await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
-
-
-def reply(status: int, body: bytes = b"", **headers: str) -> Write:
-    async def write(writer: asyncio.StreamWriter, head: str) -> None:
-        fields = {"Content-Length": str(len(body)), **{name.replace("_", "-"): text for name, text in headers.items()}}
-        lines = "".join(f"{name}: {text}\r\n" for name, text in fields.items())
-        writer.write(f"HTTP/1.1 {status} Any\r\nConnection: close\r\n{lines}\r\n".encode() + body)
-
-    return write
-
-
-@asynccontextmanager
-async def listening() -> AsyncIterator[Listener]:
-    listener = Listener()
-    server = await asyncio.start_server(listener.serve, "127.0.0.1", 0)
-    listener.port = server.sockets[0].getsockname()[1]
-    try:
-        yield listener
-    finally:
-        server.close()
 
 
 @asynccontextmanager
@@ -172,10 +128,10 @@ async def test_the_connection_goes_to_the_address_that_was_checked_whatever_the_
 
 async def test_a_redirect_to_an_inside_address_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     async with listening() as inside:
-        inside.pages["/"] = reply(200, b"inside")
+        inside.pages["/"] = page(200, b"inside")
         places = [inside.url(), "http://169.254.169.254/", "file:///etc/passwd", "//127.0.0.1/"]
         for place in places:
-            transport = httpx.MockTransport(lambda _, to=place: httpx.Response(302, headers={"location": to}))  # type: ignore[misc]
+            transport = httpx.MockTransport(lambda _, to=place: httpx.Response(302, headers={"location": to}))
             async with guard(transport=transport) as fetch:
                 with pytest.raises(ForbiddenAddress):
                     await body_of(fetch, f"http://{PUBLIC}/start")
@@ -193,10 +149,10 @@ async def test_a_name_that_turns_inside_on_a_redirect_is_refused_at_that_hop(mon
 async def test_redirects_are_followed_up_to_their_bound_which_is_named() -> None:
     async with listening() as listener:
         listener.pages = {
-            "/0": reply(302, Location="/1"),
-            "/1": reply(307, Location=listener.url("/2")),
-            "/2": reply(200, b"there", Content_Type="text/html; charset=utf-8"),
-            "/loop": reply(302, Location="/loop"),
+            "/0": page(302, Location="/1"),
+            "/1": page(307, Location=listener.url("/2")),
+            "/2": page(200, b"there", Content_Type="text/html; charset=utf-8"),
+            "/loop": page(302, Location="/loop"),
         }
         async with guard(allow_private=True, redirects=2) as fetch:
             async with fetch.get(listener.url("/0")) as fetched:
@@ -250,7 +206,7 @@ async def test_a_page_that_drips_ends_at_the_deadline_for_the_whole_fetch(part: 
 async def test_redirects_do_not_start_the_deadline_anew() -> None:
     async def slow_hop(writer: asyncio.StreamWriter, head: str) -> None:
         await asyncio.sleep(0.2)
-        await reply(302, Location="/")(writer, head)
+        await page(302, Location="/")(writer, head)
 
     async with listening() as listener:
         listener.pages["/"] = slow_hop
@@ -263,7 +219,7 @@ async def test_redirects_do_not_start_the_deadline_anew() -> None:
 @pytest.mark.parametrize("status", [204, 401, 404, 500, 503])
 async def test_an_answer_other_than_200_is_a_failure_and_its_body_is_never_read(status: int) -> None:
     async with listening() as listener:
-        listener.pages["/"] = reply(status, b"" if status == 204 else b"Error: sorry, words of the error page")
+        listener.pages["/"] = page(status, b"" if status == 204 else b"Error: sorry, words of the error page")
         async with guard(allow_private=True) as fetch:
             with pytest.raises(TransientFailure if status >= 500 else PermanentFailure) as failure:
                 await body_of(fetch, listener.url())
@@ -273,7 +229,7 @@ async def test_an_answer_other_than_200_is_a_failure_and_its_body_is_never_read(
 
 async def test_a_busy_server_is_asked_again_when_it_says() -> None:
     async with listening() as listener:
-        listener.pages["/"] = reply(429, Retry_After="7")
+        listener.pages["/"] = page(429, Retry_After="7")
         async with guard(allow_private=True) as fetch:
             with pytest.raises(TransientFailure) as busy:
                 await body_of(fetch, listener.url())
@@ -306,7 +262,7 @@ async def test_neither_proxies_nor_credentials_of_the_environment_are_used(monke
     async with listening() as proxy, listening() as listener:
         monkeypatch.setenv("HTTP_PROXY", proxy.url())
         monkeypatch.setenv("ALL_PROXY", proxy.url())
-        listener.pages["/"] = reply(200, b"straight")
+        listener.pages["/"] = page(200, b"straight")
         async with guard(allow_private=True) as fetch:
             assert await body_of(fetch, listener.url("/", host="user:secret@127.0.0.1")) == b"straight"
         assert proxy.asked == []
