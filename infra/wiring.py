@@ -174,7 +174,7 @@ def build_activities(services: Services) -> ActivityLists:
     ingest = _ingest_activities(services, runner)
     removal = _removal_activities(services, runner)
     answer = _answer_activities(services, runner)
-    shared = [runs.claim, runs.show_waiting, runs.show_resumed]
+    shared: list[Callable[..., Any]] = [runs.claim, runs.show_waiting, runs.show_resumed]
     return {
         INGEST_QUEUE: [
             *shared,

@@ -24,7 +24,7 @@ from schemas.identifiers import document_stream, new_id
 from schemas.identity import ApiKeyCreated, ApiKeyDraft, GrantDraft, SpaceDraft, UserView
 from schemas.runs import RunEvent
 from schemas.search import SearchFilters, SearchRequest, SearchResult
-from schemas.settings import EmbeddingSettings, Settings
+from schemas.settings import EmbeddingSettings, ParsingSettings, Settings
 from services.access import api_keys, users
 from services.access.api_key import new_key
 from services.access.authenticate import Caller
@@ -356,7 +356,7 @@ async def embedding_fixture() -> AsyncIterator[RememberedEmbedding]:
 
 @pytest_asyncio.fixture(name="parsers", scope="session", loop_scope="session")
 async def parsers_fixture() -> AsyncIterator[ParserPool]:
-    pool = ParserPool(Settings().parsing)
+    pool = ParserPool(ParsingSettings(niceness=0))
     await pool.start()
     yield pool
     await pool.stop()

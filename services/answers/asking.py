@@ -14,7 +14,7 @@ from services.access import withholding
 from services.answers.model_names import check_model_name
 from services.documents.clean_text import clean_text
 from services.retrieval.search import asked_spaces
-from services.stores import answers_store, runs_store, spaces_store
+from services.stores import answers_store, idempotency_store, runs_store, spaces_store
 from services.stores.database import Database
 
 DeliverHead = Callable[[str, str], Awaitable[None]]
@@ -60,6 +60,7 @@ class Asking:
             )
             kept = stored.model_dump(mode="json")
             await answers_store.create(transaction, started.answer_id, started.run_id, actor.user, kept, model)
+            await idempotency_store.complete(transaction, started)
         await self._deliver_head(runs_store.TEMPORAL, run_stream(started.run_id))
         return started
 

@@ -20,10 +20,17 @@ SESSION_TIMEOUT_S = 6
 """A broker lets a group wait half of it before members get their partitions."""
 
 
+class StatelessApp(faust.App):
+    """An app without tables: what it knows is in Postgres."""
+
+    def _create_directories(self) -> None:
+        """Faust would make a folder for its tables where the process was started."""
+
+
 def build(bootstrap: str, name: str, topics: Sequence[str], consumption: Consumption, settings: EventSettings) -> Any:
-    """A `faust.App` to be started and stopped by the caller. The consumer group is `perdure-<name>`."""
+    """A Faust app to be started and stopped by the caller. The consumer group is `perdure-<name>`."""
     brokers = [URL(f"kafka://{broker}") for broker in bootstrap.split(",")]
-    app = faust.App(
+    app = StatelessApp(
         f"perdure-{name}",
         broker=brokers,
         store="memory://",

@@ -12,6 +12,8 @@ from faust.transport.drivers import aiokafka
 
 
 class QuickConsumerThread(aiokafka.AIOKafkaConsumerThread):
+    """The thread in which aiokafka runs."""
+
     def _create_worker_consumer(self, transport: Any) -> Any:
         """The driver gives no other way in: the wait is a literal in the call that makes aiokafka's consumer."""
         consumer = super()._create_worker_consumer(transport)
@@ -20,6 +22,8 @@ class QuickConsumerThread(aiokafka.AIOKafkaConsumerThread):
 
 
 class QuickConsumer(aiokafka.Consumer):
+    """Makes that thread; the driver names its class in a method only."""
+
     def _new_consumer_thread(self) -> QuickConsumerThread:
         return QuickConsumerThread(self, loop=self.loop, beacon=self.beacon)
 

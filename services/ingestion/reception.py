@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from schemas.access import SPACE_READERS, Actor
+from schemas.api_replies import RunAccepted
 from schemas.documents import Outcome, Receipt, Upload
 from schemas.domain_events import EventDraft
 from schemas.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from schemas.identifiers import new_id, run_stream, space_stream
 from schemas.settings import LimitSettings
 from schemas.workflow_contracts import INGEST_DOCUMENT, REFRESH_ACCESS, REMOVE_DOCUMENT, REMOVE_SPACE
-from services.stores import documents_store, event_log, runs_store, spaces_store
+from services.stores import documents_store, event_log, idempotency_store, runs_store, spaces_store
 from services.stores.database import Database, Row, Transaction
 
 DeliverHead = Callable[[str, str], Awaitable[None]]
@@ -179,6 +180,7 @@ class Reception:
             await documents_store.append(
                 transaction, document_id, "document.retried", again, actor=actor.user, run_id=run_id
             )
+            await idempotency_store.complete(transaction, RunAccepted(run_id=run_id))
         await self._start(run_id)
         return run_id
 
@@ -191,6 +193,7 @@ class Reception:
                 raise Conflict("No work is under way for this document.", type="nothing_to_cancel")
             for run_id in runs:
                 await runs_store.request_cancel(transaction, run_id, actor.user)
+            await idempotency_store.complete(transaction, RunAccepted(run_id=runs[-1]))
         await self.start_all(runs)
         return runs[-1]
 

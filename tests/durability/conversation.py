@@ -49,9 +49,12 @@ def remove(perdure: PerdureProcess, document_id: str) -> str:
     return str(reply.json()["run_id"])
 
 
-def ask(perdure: PerdureProcess, question: str, model: str = "extractive") -> dict[str, Any]:
+def ask(perdure: PerdureProcess, question: str, model: str = "extractive", once: str | None = None) -> dict[str, Any]:
+    """`once` is the Idempotency-Key."""
+    headers = {"Idempotency-Key": once} if once else {}
     with perdure.client() as client:
-        reply = client.post("/answers", json={"question": question, "space": SPACE, "model": model})
+        body = {"question": question, "space": SPACE, "model": model}
+        reply = client.post("/answers", json=body, headers=headers)
     assert reply.status_code == 202, reply.text
     started: dict[str, Any] = reply.json()
     return started

@@ -68,9 +68,10 @@ def prove_answered(library: PerdureProcess, run_id: str, *followers: EventFollow
 def test_a_client_that_follows_over_all_kills_has_the_answer(library: PerdureProcess, chat_server: ChatServer) -> None:
     chat_server.script(*drafts("one"))
     library.start(PERDURE_FAILPOINTS=BEFORE_A_WORD[0])
-    perhaps(ask, library, QUESTION, CHAT_MODEL)
+    perhaps(ask, library, QUESTION, CHAT_MODEL, "once")
     kill_along(library, BEFORE_A_WORD)
     run_id = facts_of(library).newest_run("answer")
+    assert ask(library, QUESTION, CHAT_MODEL, "once")["run_id"] == run_id, "who got no reply may ask again"
     prove_answered(library, run_id, EventFollower(library, run_id))
 
     library.kill()

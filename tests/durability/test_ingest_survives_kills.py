@@ -22,7 +22,6 @@ BETWEEN_STAGES = [
     "index.after",
     "publish.after",
     "sweep.after",
-    "finish_ingest.before",
     "finish_ingest.after",
 ]
 """Killed after its commit, a stage is run again from its beginning by the next start."""

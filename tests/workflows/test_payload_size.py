@@ -6,9 +6,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-from schemas.workflow_contracts import RemoveSpaceInput, StepResult
+from schemas.workflow_contracts import INGEST_DOCUMENT, RemoveSpaceInput, StepResult
 from services.gateways.temporal_payloads import MAX_PAYLOAD_BYTES, PAYLOAD_TOO_LARGE, perdure_data_converter
-from tests.workflows import ingest_scenarios
+from tests.workflows.ingest_scenarios import FIELDS
 from tests.workflows.scenario import Scenario, play
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -32,9 +32,7 @@ async def test_old_json_without_newer_fields_still_decodes() -> None:
 
 
 async def test_a_workflow_is_not_started_with_too_much(environment: WorkflowEnvironment) -> None:
-    too_much = Scenario(
-        ingest_scenarios.INGEST_DOCUMENT, "too_much", {**ingest_scenarios.FIELDS, "from_stage": "x" * 70_000}
-    )
+    too_much = Scenario(INGEST_DOCUMENT, "too_much", {**FIELDS, "from_stage": "x" * 70_000})
     with pytest.raises(ApplicationError, match="pass a reference"):
         await play(environment, too_much)
 
@@ -44,9 +42,9 @@ async def test_a_step_that_would_be_given_too_much_fails_the_execution_instead_o
 ) -> None:
     """The input fits; with the run's end beside it, what `finish` would be given does not."""
     tight = Scenario(
-        ingest_scenarios.INGEST_DOCUMENT,
+        INGEST_DOCUMENT,
         "tight",
-        {**ingest_scenarios.FIELDS, "from_stage": "x" * (MAX_PAYLOAD_BYTES - 170)},
+        {**FIELDS, "from_stage": "x" * (MAX_PAYLOAD_BYTES - 170)},
     )
     finished = await play(environment, tight)
     assert isinstance(finished.failure, ApplicationError)

@@ -74,10 +74,11 @@ def _font_size(text_page: pdfium.PdfTextPage, x: float, y: float) -> float | Non
 def in_reading_order(segments: list[Segment]) -> list[Line]:
     """Lines of the page. Stretches of rows that share a gutter are read column by column."""
     rows = _rows(segments)
+    inside = (min((item.right for item in segments), default=0.0), max((item.left for item in segments), default=0.0))
     lines: list[Line] = []
     first = 0
     while first < len(rows):
-        found = _columns_from(rows, first)
+        found = _columns_from(rows, first, inside)
         if found is None:
             lines.append(_line(rows[first]))
             first += 1
@@ -102,9 +103,12 @@ def _rows(segments: list[Segment]) -> list[list[Segment]]:
     return [sorted(row, key=lambda item: item.left) for row in rows]
 
 
-def _columns_from(rows: list[list[Segment]], first: int) -> tuple[int, float] | None:
-    """The end of the stretch of rows from `first` that stand in columns, and where the first gutter is."""
-    gaps = _gaps(rows[first])
+def _columns_from(rows: list[list[Segment]], first: int, inside: tuple[float, float]) -> tuple[int, float] | None:
+    """The end of the stretch of rows from `first` that stand in columns, and where the first gutter is.
+
+    Only gaps with something on both sides are followed: `inside` is the first right and the last left edge of all.
+    """
+    gaps = [(left, right) for left, right in _gaps(rows[first]) if left < inside[1] and right > inside[0]]
     last = first + 1
     while gaps and last < len(rows):
         narrower = _shared(gaps, _gaps(rows[last]))

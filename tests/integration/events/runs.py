@@ -17,7 +17,7 @@ from tests.integration.events.facts import TENANT
 ADA = Actor(tenant=TENANT, user="ada", key="key-1")
 
 
-async def queue_ingest(database: Database, document_id: str, *, number: int = 1, **input_ref: Any) -> str:
+async def queue_ingest(database: Database, document_id: str, /, *, number: int = 1, **input_ref: Any) -> str:
     """A received document version and its run, as reception writes them."""
     run_id = new_id()
     async with database.begin(TENANT) as transaction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -68,9 +68,7 @@ def logging_as_in_the_product() -> Iterator[None]:
 
 
 @pytest.fixture
-async def traced(
-    database: Database, logging_as_in_the_product: None, capsys: pytest.CaptureFixture[str]
-) -> AsyncIterator[Traced]:
+async def traced(database: Database, logging_as_in_the_product: None, capsys: pytest.CaptureFixture[str]) -> Traced:
     telemetry.configure_logs("info")
     exporter = InMemorySpanExporter()
     processor = SimpleSpanProcessor(exporter)
@@ -82,7 +80,7 @@ async def traced(
         await environment.shutdown()
         processor.shutdown()
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
-    yield Traced(run_id, exporter.get_finished_spans(), database, [json.loads(line) for line in lines])
+    return Traced(run_id, exporter.get_finished_spans(), database, [json.loads(line) for line in lines])
 
 
 async def _work_off(client: Client, database: Database) -> str:
@@ -107,7 +105,7 @@ async def _work_off(client: Client, database: Database) -> str:
         space_removal=cast(Any, None),
         access_refresh=cast(AccessRefresh, LoggingRefresh()),
     )
-    activities = [runs.claim, runs.show_waiting, runs.show_resumed, removal.refresh_access, removal.finish]
+    activities: list[Callable[..., Any]] = [runs.claim, removal.refresh_access, removal.finish]
     queue = REFRESH_ACCESS.queue
     delivery = OutboxDelivery(database, TemporalGateway(client, eager_start=False), cast(Any, None))
     async with build_worker(client, queue, WORKFLOWS[queue], activities, CACHE_OFF):
