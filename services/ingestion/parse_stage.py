@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from schemas.access import Actor
 from schemas.documents import Upload
 from schemas.errors import PermanentFailure
-from schemas.parsed_documents import CanonicalDocument, ParsedDocument
+from schemas.parsed_documents import CanonicalDocument, Coverage, ParsedDocument, Warning
 from services.documents.canonical_text import canonicalise
 from services.documents.parser_pool import ParserPool
 from services.ingestion.version_work import VersionWork, enter_stage
@@ -18,6 +19,8 @@ from services.stores.blob_store import BlobStore
 from services.stores.database import Database, Row
 
 STEP = "parse"
+MOST_WARNINGS = 100
+MOST_PAGES = 1_000
 ReceiveMembers = Callable[[Actor, VersionWork, list[Upload]], Awaitable[None]]
 
 
@@ -47,7 +50,7 @@ class ParseStage:
             raise PermanentFailure("corrupt", "The uploaded bytes of this version are not there any more")
         with tempfile.TemporaryDirectory(prefix="perdure-parse-") as folder:
             parsed = await self._parse(work, document, version, Path(folder))
-            canonical = canonicalise(parsed)
+            canonical = await asyncio.to_thread(canonicalise, parsed)
             if not canonical.text.strip() and not parsed.members:
                 raise PermanentFailure("no_text", "The file holds no text that can be read")
             if stored is None:
@@ -68,7 +71,7 @@ class ParseStage:
         scratch = folder / "members"
         scratch.mkdir()
         await self._blobs.get_to_file(version["blob_key"], source)
-        name = (document["external_id"] or "").rsplit("/", 1)[-1]
+        name = version["url"] or (document["external_id"] or "").rsplit("/", 1)[-1]  # links resolve against a URL
         depth = await self._depth(work, document)
         return await self._pool.parse(source, name, version["media_type"], scratch, depth)
 
@@ -87,14 +90,15 @@ class ParseStage:
         """Blobs first, then the row that names them (invariant 1)."""
         text_key = f"{work.blob_prefix}/text"
         await self._blobs.put(text_key, canonical.text.encode())
-        await self._blobs.put(f"{work.blob_prefix}/canonical.json", canonical.model_dump_json().encode())
+        dumped = await asyncio.to_thread(lambda: canonical.model_dump_json().encode())
+        await self._blobs.put(f"{work.blob_prefix}/canonical.json", dumped)
         data = {
             "version": work.version,
             "text_key": text_key,
             "media_type": parsed.media_type,
             "parser": parsed.parser,
-            "warnings": [warning.model_dump() for warning in parsed.warnings],
-            "coverage": parsed.coverage.model_dump(),
+            "warnings": _told(parsed.warnings),
+            "coverage": _listed(parsed.coverage).model_dump(),
         }
         if document["title"] is None and canonical.title:
             data["title"] = canonical.title[:1_024]
@@ -123,3 +127,17 @@ class ParseStage:
             )
         actor = Actor(tenant=work.tenant, user=document["owner"] or "")
         await self._receive_members(actor, work, uploads)
+
+
+def _told(warnings: list[Warning]) -> list[dict[str, object]]:
+    """At most MOST_WARNINGS of them: they go into an event. The last says how many more there are."""
+    told = [warning.model_dump() for warning in warnings[:MOST_WARNINGS]]
+    left = len(warnings) - len(told)
+    if left:
+        told.append(Warning(code="more_warnings", detail=f"{left} more warnings are not listed").model_dump())
+    return told
+
+
+def _listed(coverage: Coverage) -> Coverage:
+    """The counts are always right; the list of pages is cut, like the warnings."""
+    return coverage.model_copy(update={"pages_without_text": coverage.pages_without_text[:MOST_PAGES]})

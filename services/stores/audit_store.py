@@ -20,6 +20,8 @@ SCRUBBED_FIELDS = ("external_id", "title", "tags", "url", "readers", "owner")
 
 @dataclass(frozen=True)
 class AuditRow:
+    """One fact as the log tells it."""
+
     stream: str
     stream_version: int
     type: str

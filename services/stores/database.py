@@ -24,7 +24,7 @@ Row = RowMapping
 """A row as stores give it to services: a mapping by column name."""
 
 EVERY_TENANT = "*"
-_BIND = text("SELECT set_config('perdure.tenant', :tenant, true)")
+_VERBATIM = {"no_parameters": True}
 _RETRYABLE = {"40001", "40P01", "55P03", "57014"}  # serialization, deadlock, lock timeout, statement timeout
 
 
@@ -80,6 +80,7 @@ class Database:
             max_overflow=pool_size,
             pool_timeout=30,
             connect_args={"options": options, "connect_timeout": 5, "prepare_threshold": 3},
+            isolation_level="AUTOCOMMIT",  # the BEGIN is ours, see _transaction; commit and rollback stay the driver's
         )
 
     @asynccontextmanager
@@ -102,7 +103,7 @@ class Database:
             raise ValueError("a transaction needs a tenant")
         try:
             async with self._engine.begin() as connection:
-                await connection.execute(_BIND, {"tenant": tenant})
+                await connection.exec_driver_sql(_begin_for(tenant), execution_options=_VERBATIM)
                 yield Transaction(connection, tenant, datetime.now(UTC))
         except (OperationalError, InterfaceError, DBAPIError) as error:
             raise self.failure_of(error) from error
@@ -148,3 +149,8 @@ class Database:
 
     async def close(self) -> None:
         await self._engine.dispose()
+
+
+def _begin_for(tenant: str) -> str:
+    """Both in one round trip: a transaction that only reads a row is half as long for it."""
+    return f"BEGIN; SELECT set_config('perdure.tenant', {psycopg.sql.Literal(tenant).as_string(None)}, true)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, delete, func, select, update
+from sqlalchemy import ColumnElement, Table, case, delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from schemas.domain_events import DomainEvent
@@ -57,15 +57,20 @@ async def _apply_document(transaction: Transaction, event: DomainEvent, document
     version = event.data.get("version")
     if version is not None:
         await _apply_version(transaction, event, document_id, int(version))
-        newest = await transaction.scalar(select(documents.c.newest_version).where(documents.c.id == document_id))
-        if newest is not None and int(version) < newest and "newest_version" not in values:
-            values = {name: value for name, value in values.items() if name not in _FOLLOWS_NEWEST}
+        if "newest_version" not in values:
+            values |= {name: _if_newest(name, int(version), values[name]) for name in _FOLLOWS_NEWEST & values.keys()}
     values = {**values, "updated_at": event.time}
     if event.type == "document.received" and "space_id" in values:  # the first version's event alone names the space
         row = {"id": document_id, "tenant": event.tenant, "created_at": event.time}
         await transaction.execute(insert(documents).values(**row, **values))
         return
     await transaction.execute(update(documents).where(documents.c.id == document_id).values(**values))
+
+
+def _if_newest(column: str, version: int, value: Any) -> ColumnElement[Any]:
+    """A document keeps what its newest version says, whatever an older one does."""
+    kept = documents.c[column]
+    return case((documents.c.newest_version > version, kept), else_=literal(value, kept.type))
 
 
 async def _apply_version(transaction: Transaction, event: DomainEvent, document_id: str, number: int) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from schemas.runs import TERMINAL_EVENTS, RunEvent, RunEventDraft
-from services.stores.database import Transaction
+from services.stores.database import Row, Transaction
 from services.stores.tables.runs import run_events, run_stream_writers, run_streams
 
 RUN_EVENTS_CHANNEL = "perdure_run_events"
@@ -33,27 +33,37 @@ async def append(
     attempt: str | None = None,
 ) -> int:
     """Writes events and gives the last `seq`. With `attempt`, the step must hold the pen, else PenTaken."""
-    await transaction.execute(insert(run_streams).values(run_id=run_id).on_conflict_do_nothing())
-    locked = select(run_streams.c.epoch, run_streams.c.seq).where(run_streams.c.run_id == run_id).with_for_update()
-    stream = (await transaction.all(locked))[0]
+    stream = await _advance(transaction, run_id, len(drafts))
     if attempt is not None:
         await _check_pen(transaction, run_id, step, attempt)
-    return await _write(transaction, run_id, stream["epoch"], stream["seq"], drafts)
+    await _write(transaction, run_id, stream["epoch"], stream["seq"] - len(drafts), drafts)
+    return int(stream["seq"])
 
 
 async def take_pen(transaction: Transaction, run_id: str, step: str, attempt: str) -> bool:
     """Makes `attempt` the writer of the step's text. True when an earlier attempt had written: an `answer.reset` went out."""
-    await transaction.execute(insert(run_streams).values(run_id=run_id).on_conflict_do_nothing())
-    locked = select(run_streams.c.epoch, run_streams.c.seq).where(run_streams.c.run_id == run_id).with_for_update()
-    stream = (await transaction.all(locked))[0]
+    await _advance(transaction, run_id, 0)
     holder = await transaction.one_or_none(_writer(run_id, step))
     row = {"run_id": run_id, "step": step, "attempt": attempt, "wrote_text": False}
     taken = insert(run_stream_writers).values(**row)
     await transaction.execute(taken.on_conflict_do_update(index_elements=["run_id", "step"], set_=row))
     if holder is None or not holder["wrote_text"]:
         return False
-    await _write(transaction, run_id, stream["epoch"] + 1, stream["seq"], [RunEventDraft(type="answer.reset")])
+    stream = await _advance(transaction, run_id, 1, epochs=1)
+    await _write(transaction, run_id, stream["epoch"], stream["seq"] - 1, [RunEventDraft(type="answer.reset")])
     return True
+
+
+async def _advance(transaction: Transaction, run_id: str, events: int, epochs: int = 0) -> Row:
+    """Takes the next places of the run's sequence and locks it; gives `epoch` and the last `seq` taken.
+
+    The notice goes with it in one statement: this is written many times in every run.
+    """
+    first = insert(run_streams).values(run_id=run_id, epoch=epochs, seq=events)
+    grown = {"epoch": run_streams.c.epoch + epochs, "seq": run_streams.c.seq + events}
+    taken = first.on_conflict_do_update(index_elements=["run_id"], set_=grown)
+    notice = func.pg_notify(RUN_EVENTS_CHANNEL, run_id)
+    return (await transaction.all(taken.returning(run_streams.c.epoch, run_streams.c.seq, notice)))[0]
 
 
 async def _check_pen(transaction: Transaction, run_id: str, step: str, attempt: str) -> None:
@@ -65,7 +75,8 @@ async def _check_pen(transaction: Transaction, run_id: str, step: str, attempt: 
         await transaction.execute(update(run_stream_writers).where(of_step).values(wrote_text=True))
 
 
-async def _write(transaction: Transaction, run_id: str, epoch: int, seq: int, drafts: Sequence[RunEventDraft]) -> int:
+async def _write(transaction: Transaction, run_id: str, epoch: int, seq: int, drafts: Sequence[RunEventDraft]) -> None:
+    """Events after `seq`, in places that were taken."""
     rows = [
         {
             "run_id": run_id,
@@ -79,10 +90,6 @@ async def _write(transaction: Transaction, run_id: str, epoch: int, seq: int, dr
     ]
     if rows:
         await transaction.execute(insert(run_events), rows)
-    of_run = update(run_streams).where(run_streams.c.run_id == run_id)
-    await transaction.execute(of_run.values(epoch=epoch, seq=seq + len(rows)))
-    await transaction.notify(RUN_EVENTS_CHANNEL, run_id)
-    return seq + len(rows)
 
 
 async def after(transaction: Transaction, run_id: str, seq: int, limit: int = 500) -> list[RunEvent]:

@@ -122,6 +122,11 @@ async def request_cancel(transaction: Transaction, run_id: str, by: str | None) 
     return True
 
 
+async def cancel_requested(transaction: Transaction, run_id: str) -> bool:
+    wish = select(runs.c.cancel_requested_at).where(runs.c.id == run_id)
+    return await transaction.scalar(wish) is not None
+
+
 async def open_runs_of(transaction: Transaction, subject: str, kind: str) -> list[str]:
     statement = select(runs.c.id).where(runs.c.subject == subject, runs.c.kind == kind, runs.c.ended_at.is_(None))
     return [row["id"] for row in await transaction.all(statement.order_by(runs.c.id))]

@@ -64,7 +64,7 @@ def prove_answered(library: PerdureProcess, run_id: str, *followers: EventFollow
         assert [(e.seq, e.type) for e in follower.events] == [(e["seq"], e["type"]) for e in told]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_client_that_follows_over_all_kills_has_the_answer(library: PerdureProcess, chat_server: ChatServer) -> None:
     chat_server.script(*drafts("one"))
     library.start(PERDURE_FAILPOINTS=BEFORE_A_WORD[0])
@@ -89,7 +89,7 @@ def test_a_client_that_follows_over_all_kills_has_the_answer(library: PerdurePro
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("failpoint", EVERYWHERE)
 def test_an_answer_killed_twice_at_one_boundary_is_told_whole(
     library: PerdureProcess, chat_server: ChatServer, failpoint: str

@@ -32,7 +32,7 @@ EVERYWHERE = [
 ]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_document_killed_between_all_stages_is_ready_with_every_chunk_once(perdure: PerdureProcess) -> None:
     perdure.start()
     make_space(perdure)
@@ -64,7 +64,7 @@ def test_a_document_killed_between_all_stages_is_ready_with_every_chunk_once(per
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("failpoint", EVERYWHERE)
 def test_a_document_killed_twice_at_one_boundary_is_ready(perdure: PerdureProcess, failpoint: str) -> None:
     if perdure.running:

@@ -45,7 +45,7 @@ def prove_gone(perdure: PerdureProcess, document_id: str, name: str) -> None:
     assert document_id not in [hit["document_id"] for hit in search(perdure, f"limits of {name}")]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_removal_killed_after_every_step_leaves_nothing(perdure: PerdureProcess) -> None:
     document_id = ready_document(perdure, "doomed")
     perdure.start(PERDURE_FAILPOINTS=AFTER_EACH_STEP[0])
@@ -59,7 +59,7 @@ def test_a_removal_killed_after_every_step_leaves_nothing(perdure: PerdureProces
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("failpoint", EVERYWHERE)
 def test_a_removal_killed_twice_at_one_boundary_leaves_nothing(perdure: PerdureProcess, failpoint: str) -> None:
     document_id = ready_document(perdure, failpoint)

@@ -93,7 +93,7 @@ def prove_indexes(perdure: PerdureProcess, everything: list[Told]) -> None:
             contents.assert_holds_once(document_id, wanted.get(document_id, []), f"{told.name} {document_id}")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "killed"])
 def test_the_last_word_holds_in_every_order(perdure: PerdureProcess, killed: bool) -> None:
     perdure.start()
@@ -116,7 +116,7 @@ def test_the_last_word_holds_in_every_order(perdure: PerdureProcess, killed: boo
     prove_indexes(perdure, everything)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_calls_at_the_same_moment_leave_one_truth(perdure: PerdureProcess) -> None:
     if not perdure.running:
         perdure.start()
@@ -154,7 +154,7 @@ def test_calls_at_the_same_moment_leave_one_truth(perdure: PerdureProcess) -> No
     prove_audited(perdure)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_cancelled_work_can_be_taken_up_again_and_holds_up_nothing(perdure: PerdureProcess) -> None:
     if not perdure.running:
         perdure.start()

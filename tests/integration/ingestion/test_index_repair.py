@@ -179,8 +179,8 @@ async def test_a_rebuild_from_nothing_gives_both_indexes_as_they_were(world: Wor
     await world.remove(world.root, gone.id)
     indexes = (world.vectors, world.keywords)
     before = [await index.document_state(tenant, each.id) for index in indexes for tenant, each in documents]
-    found = (await world.search(world.root, QUERY, explain=True)).hits
+    found = await world.found(world.root, QUERY)
     assert await world.repair.rebuild() == 2
     assert [await index.document_state(tenant, each.id) for index in indexes for tenant, each in documents] == before
-    assert (await world.search(world.root, QUERY, explain=True)).hits == found
+    assert await world.found(world.root, QUERY) == found
     assert await world.points(gone.id) == (set(), set())
