@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 STOP_WITHIN_S = 3
 BACKLOG = 512
@@ -26,7 +26,7 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def build_server(app: FastAPI) -> QuietServer:
+def build_server(app: Starlette) -> QuietServer:
     config = uvicorn.Config(
         app,
         log_config=None,

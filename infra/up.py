@@ -23,6 +23,7 @@ from infra.probes import probes_of
 from infra.up_announcement import UpAnnouncement
 from schemas.settings import Settings
 from services.api.app import create_app
+from services.api.metrics import create_metrics_app
 from services.consumers import registration
 from services.events.delivery import OutboxDelivery
 from services.events.housekeeping import Housekeeping
@@ -106,6 +107,11 @@ async def _run(
     serving = wiring.build_serving(services, probes_of(engines, publisher))
     server = serve_api.build_server(create_app(serving))
     serving_task = asyncio.create_task(server.serve(sockets=[listening]))
+    if settings.metrics_port is not None:
+        metrics_socket = serve_api.bind(settings.metrics_port)
+        parts.callback(metrics_socket.close)
+        metrics_server = serve_api.build_server(create_metrics_app(serving))
+        background.once("metrics", lambda: metrics_server.serve(sockets=[metrics_socket]))
     work_stop = asyncio.Event()
     working = asyncio.create_task(run_worker.run_workers(workers, work_stop))
     parts.push_async_callback(_stop_serving, server, serving_task, serving.hub.stop, work_stop, working)
@@ -175,7 +181,7 @@ class _Background:
     def keep(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         self._tasks.append(asyncio.create_task(self._again(name, run), name=name))
 
-    def once(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+    def once(self, name: str, run: Callable[[], Awaitable[object]]) -> None:
         self._tasks.append(asyncio.create_task(self._logged(name, run), name=name))
 
     async def _again(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
@@ -184,7 +190,7 @@ class _Background:
             await asyncio.sleep(RESTART_PART_AFTER_S)
 
     @staticmethod
-    async def _logged(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    async def _logged(name: str, run: Callable[[], Awaitable[object]]) -> None:
         try:
             await run()
         except Exception:

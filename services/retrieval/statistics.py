@@ -22,27 +22,33 @@ from services.stores.keyword_index import KeywordIndex
 @dataclass(frozen=True)
 class Known:
     space: SpaceStatistics
-    background_mean: NDArray[np.float32] | None
+    background_mean: NDArray[np.float32]
 
 
 class Statistics:
+    """Also holds the mean of the background sentences, which no answer may be judged without."""
+
     def __init__(self, database: Database, keywords: KeywordIndex, model: EmbeddingModel) -> None:
         self._database = database
         self._keywords = keywords
         self._model = model
         self._background: NDArray[np.float32] | None = None
+        self._preparing = asyncio.Lock()
 
-    async def prepare(self) -> None:
-        """Embeds the background sentences once; until then the spaces' own means have to do."""
-        vectors = await self._model.embed_passages(list(BACKGROUND_TEXTS))
-        self._background = vectors.mean(axis=0)
+    async def prepare(self) -> NDArray[np.float32]:
+        """Embeds the background sentences once per process: at start, or else for the first question."""
+        async with self._preparing:
+            if self._background is None:
+                vectors = await self._model.embed_passages(list(BACKGROUND_TEXTS))
+                self._background = vectors.mean(axis=0)
+        return self._background
 
     async def of_spaces(self, tenant: str, question: str, spaces: Sequence[str]) -> Known:
-        counts, (chunks, mean) = await asyncio.gather(
-            self._term_counts(tenant, question, spaces), self._mean(tenant, spaces)
+        counts, (chunks, mean), background = await asyncio.gather(
+            self._term_counts(tenant, question, spaces), self._mean(tenant, spaces), self.prepare()
         )
         own = SpaceStatistics(chunks=chunks, mean_vector=[] if mean is None else mean.tolist(), term_counts=counts)
-        return Known(own, self._background)
+        return Known(own, background)
 
     async def _term_counts(self, tenant: str, question: str, spaces: Sequence[str]) -> dict[str, int]:
         try:

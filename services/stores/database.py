@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import CursorResult, Executable, RowMapping, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from schemas.errors import EngineDown, TransientFailure
@@ -107,7 +108,9 @@ class Database:
                 yield Transaction(connection, tenant, datetime.now(UTC))
         except (OperationalError, InterfaceError, DBAPIError) as error:
             raise self.failure_of(error) from error
-        except (psycopg.OperationalError, TimeoutError) as error:
+        except PoolTimeout as error:
+            raise EngineDown("postgres", "All connections to Postgres are in use") from error
+        except psycopg.OperationalError as error:
             raise EngineDown("postgres", "Postgres does not answer") from error
 
     @staticmethod
