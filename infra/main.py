@@ -75,6 +75,16 @@ def consumers_command() -> None:
     _run("consumers", "infra.run_consumers:run")
 
 
+events = typer.Typer(no_args_is_help=True, help="Change events on Kafka.")
+app.add_typer(events, name="events")
+
+
+@events.command("redrive")
+def redrive_command(data_dir: DataDirOption = Path(".perdure")) -> None:
+    """Send dead letters to where they came from (PERDURE_KAFKA_BOOTSTRAP, or the broker of a running `up`)."""
+    _run("events", "infra.redrive_events:redrive_events", data_dir)
+
+
 @app.command("rebuild")
 def rebuild_command(
     data_dir: DataDirOption = Path(".perdure"),

@@ -46,8 +46,10 @@ def configure_logs(level: str) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
-    for noisy in ("httpx", "httpcore", "uvicorn.access", "temporalio.activity", "kafka"):
+    for noisy in ("httpx", "httpcore", "uvicorn.access", "temporalio.activity"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    for hopeless in ("kafka", "aiokafka"):  # a line per retry while the broker is away; our own parts say it once
+        logging.getLogger(hopeless).setLevel(logging.CRITICAL)
 
 
 def _add_trace(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

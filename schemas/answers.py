@@ -10,6 +10,8 @@ from schemas.search import SearchFilters
 
 
 class ConversationTurn(BaseModel):
+    """What was said before, by whom."""
+
     model_config = ConfigDict(extra="forbid")
 
     role: Literal["user", "assistant"]
@@ -17,6 +19,8 @@ class ConversationTurn(BaseModel):
 
 
 class AnswerRequest(BaseModel):
+    """A question, where to look, and what was said before. Without spaces: all that the key can see."""
+
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"examples": [{"question": "Who approves travel above 2,000 euro?", "space": "handbook"}]},
@@ -31,6 +35,8 @@ class AnswerRequest(BaseModel):
 
 
 class AnswerStarted(BaseModel):
+    """The run to watch and the answer to read."""
+
     run_id: str
     answer_id: str
 
@@ -51,6 +57,8 @@ class Citation(BaseModel):
 
 
 class AnswerView(BaseModel):
+    """An answer as its asker may see it now: `withheld` ones have no text, `stale` ones rest on an older version."""
+
     id: str
     run_id: str
     state: str

@@ -20,6 +20,8 @@ UPLOAD_SOURCE = "upload"
 
 
 class DocumentError(BaseModel):
+    """Why the newest version failed, at which stage, and whether trying again may help."""
+
     code: str
     stage: str
     retryable: bool
@@ -65,6 +67,8 @@ class Receipt(BaseModel):
 
 
 class Receipts(BaseModel):
+    """One receipt per document that was sent, in order."""
+
     documents: list[Receipt]
 
 

@@ -34,6 +34,9 @@ ACCESS_EVENTS = (
     "space.created", "space.removed", "user.created", "user.changed", "group.created", "group.removed",
     "group.member_added", "group.member_removed", "grant.given", "grant.taken", "key.created", "key.revoked",
 )  # fmt: skip
+SCRUBBED_FIELDS = ("external_id", "title", "tags", "url", "readers", "owner", "warnings", "error")
+"""What an event about a document may name; taken out of its events and audit rows when it is removed."""
+
 EVENT_TYPES = frozenset(DOCUMENT_EVENTS + RUN_EVENTS + ACCESS_EVENTS)
 
 

@@ -120,9 +120,6 @@ class WorkSettings(Section):
     """How quickly lost work is noticed (invariants 4 and 6)."""
 
     transient_tries: int = Field(5, ge=1, description="tries of a step that fails in a way that may pass")
-    engine_wait_hours: float = Field(24, gt=0, description="hours work waits for an engine that is down")
-    engine_backoff_max_s: float = Field(300, gt=0, description="longest pause between looks at an engine that is down")
-    engine_backoff_first_s: float = Field(1, gt=0, description="first pause")
     reconcile_every_s: float = Field(60, gt=0, description="seconds between two looks for work that stands still")
     stalled_after_s: float = Field(120, gt=0, description="seconds without movement after which a run is looked at")
     worker_slots: int = Field(16, ge=1, description="activities one worker runs at once")

@@ -83,9 +83,8 @@ class TemporalGateway:
             )
         except WorkflowAlreadyStartedError:
             running = await self.describe(start.workflow_id)
-            if running is not None and running.run_id != start.run_id and not running.closed:
-                detail = f"workflow {start.workflow_id} runs for run {running.run_id}"
-                raise PermanentFailure("conflict", detail) from None
+            if running is None or running.run_id != start.run_id:  # also when the other one has closed since
+                raise PermanentFailure("conflict", f"workflow {start.workflow_id} runs for another run") from None
         except RPCError as error:
             raise _failure(error) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from schemas.domain_events import SCRUBBED_FIELDS
 from schemas.errors import TransientFailure
 from schemas.identifiers import document_stream
 from services.gateways.embedding_model import EmbeddingModel
@@ -12,8 +13,6 @@ from services.stores.blob_store import BlobStore
 from services.stores.database import Database, Row, Transaction
 from services.stores.keyword_index import KeywordIndex
 from services.stores.vector_index import VectorIndex
-
-SCRUBBED_FIELDS = ("external_id", "title", "tags", "url", "readers", "owner", "warnings", "error")
 
 
 class Removal:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schemas.access import Actor
+from schemas.access import Access, Actor
 from schemas.errors import Failure, NotFound
 from schemas.index_records import IndexFilter
-from schemas.passages import PassageChunk
+from schemas.passages import FusedHit, PassageChunk
 from schemas.search import Leg, SearchFilters
 from schemas.settings import RetrievalSettings
 from services.access.access_filter import index_filter
@@ -17,7 +17,7 @@ from services.access.load_access import load_access
 from services.retrieval.diversify import ScoredChunk, diversify
 from services.retrieval.recall import Query, Recall, Recalled
 from services.stores import live_chunks, spaces_store
-from services.stores.database import Database
+from services.stores.database import Database, Transaction
 from services.stores.vector_index import VectorIndex
 
 MOST_RECALLED = 3_200
@@ -51,8 +51,8 @@ class Finding:
         if flt.matches_nothing:
             return Found(query, space_ids, [], [Leg(name=name, hits=0, ms=0) for name in ("vector", "keyword")])
         recalled, live = await self._recall_and_verify(actor, query, flt, limit)
-        ranked = [ScoredChunk(live[hit.chunk_id], hit.score) for hit in recalled.hits if hit.chunk_id in live]
-        hits = await self._diversify(ranked, limit)
+        ranked = [hit for hit in recalled.hits if hit.chunk_id in live]
+        hits = await self._diversify(ranked, live, limit)
         scores = {hit.chunk_id: {"fused": hit.score, **hit.scores} for hit in recalled.hits}
         return Found(query, space_ids, hits, _counted(recalled, live), recalled.degraded, scores)
 
@@ -63,12 +63,12 @@ class Finding:
             access = await load_access(transaction, actor)
             if access is None:
                 raise NotFound("This key has no rights any more.")
-            ids = await spaces_store.resolve_all(transaction, actor, spaces) if spaces else list(access.spaces)
+            ids = await _space_ids(transaction, access, spaces) if spaces else list(access.spaces)
         return index_filter(access, ids, filters), ids
 
     async def _recall_and_verify(
         self, actor: Actor, query: Query, flt: IndexFilter, limit: int
-    ) -> tuple[Recalled, dict[str, PassageChunk]]:
+    ) -> tuple[Recalled, Mapping[str, PassageChunk]]:
         """Over-fetches until `limit` chunks stand the verifying query or the legs have no more."""
         depth, repeated = max(self._settings.recall, limit), False
         while True:
@@ -88,9 +88,12 @@ class Finding:
                 return recalled, live
             depth = min(MOST_RECALLED, depth * 4)
 
-    async def _diversify(self, ranked: list[ScoredChunk], limit: int) -> list[ScoredChunk]:
+    async def _diversify(
+        self, ranked: list[FusedHit], live: Mapping[str, PassageChunk], limit: int
+    ) -> list[ScoredChunk]:
         """Marginal relevance over the best candidates. What collapsed as a near-duplicate fills up a short list."""
-        candidates = ranked[: max(limit * 2, self._settings.passages * 2)]
+        best = ranked[: max(limit * 2, self._settings.passages * 2)]
+        candidates = [ScoredChunk(live[hit.chunk_id], hit.score) for hit in best]
         if len(candidates) < 2:
             return candidates
         vectors = await self._stored_vectors(candidates)
@@ -102,8 +105,8 @@ class Finding:
             limit=limit,
         )
         taken = {hit.chunk.chunk_id for hit in chosen}
-        rest = [hit for hit in ranked if hit.chunk.chunk_id not in taken]
-        return [*chosen, *rest][:limit]
+        rest = [hit for hit in ranked if hit.chunk_id not in taken][: limit - len(chosen)]
+        return [*chosen, *(ScoredChunk(live[hit.chunk_id], hit.score) for hit in rest)]
 
     async def _stored_vectors(self, hits: Sequence[ScoredChunk]) -> Mapping[str, Sequence[float]]:
         """None when the vector engine is away: its leg is named as degraded then, and words alone tell what is alike."""
@@ -111,6 +114,14 @@ class Finding:
             return await self._vectors.vectors([hit.chunk.chunk_id for hit in hits])
         except Failure:
             return {}
+
+
+async def _space_ids(transaction: Transaction, access: Access, named: Sequence[str]) -> list[str]:
+    """An id among those just read needs no second look; a name does. Unknown and hidden spaces are NotFound."""
+    return [
+        name if name in access.spaces else str((await spaces_store.resolve(transaction, access.actor, name))["id"])
+        for name in named
+    ]
 
 
 def _counted(recalled: Recalled, live: Mapping[str, PassageChunk]) -> list[Leg]:

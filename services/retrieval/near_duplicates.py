@@ -19,12 +19,16 @@ _DIGITS = regex.compile(r"\d+(?:[.,]\d+)*")
 
 def shingles(text: str) -> frozenset[tuple[str, ...]]:
     """Words shingle by word; a stretch without spaces counts each character as one."""
-    units: list[str] = []
-    for run in tokenising.runs(fold(text)):
-        units.extend(run if tokenising.is_unspaced(run) else (run,))
+    return _shingles_of(fold(text))
+
+
+def _shingles_of(folded: str) -> frozenset[tuple[str, ...]]:
+    units = tokenising.runs(folded)
+    if not folded.isascii():
+        units = [unit for run in units for unit in (run if tokenising.is_unspaced(run) else (run,))]
     if len(units) <= SHINGLE:
         return frozenset({tuple(units)}) if units else frozenset()
-    return frozenset(tuple(units[i : i + SHINGLE]) for i in range(len(units) - SHINGLE + 1))
+    return frozenset(zip(*(units[start:] for start in range(SHINGLE)), strict=False))
 
 
 def jaccard(left: frozenset[tuple[str, ...]], right: frozenset[tuple[str, ...]]) -> float:
@@ -39,7 +43,7 @@ def group_near_duplicates(texts: Sequence[str], threshold: float = 0.85) -> list
 
     Compared with leaders only, so a chain of small changes cannot join texts that differ.
     """
-    prints = [(shingles(text), frozenset(_DIGITS.findall(fold(text)))) for text in texts]
+    prints = [(_shingles_of(folded), frozenset(_DIGITS.findall(folded))) for folded in map(fold, texts)]
     groups: list[list[int]] = []
     for position, (own, numbers) in enumerate(prints):
         for group in groups:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
+from typing import Any
 
 from sqlalchemy import RowMapping, Select, and_, func, insert, null, or_, select, update
 
 from schemas.access import Actor
 from services.stores.database import Transaction
-from services.stores.readable import principals
+from services.stores.readable import ACTORS_KEPT, principals
 from services.stores.tables.identity import api_keys, memberships, space_grants, spaces, users
 
 
@@ -43,6 +45,12 @@ async def rights(transaction: Transaction, actor: Actor) -> RowMapping | None:
 
     `grants` has a pair for every grant that reaches the user; a space can come with more than one role.
     """
+    return await transaction.one_or_none(_rights(actor))
+
+
+@lru_cache(ACTORS_KEPT)
+def _rights(actor: Actor) -> Select[Any]:
+    """Built once per actor: it is asked with every search."""
     granted = (
         select(func.json_agg(func.json_build_array(space_grants.c.space_id, space_grants.c.role)))
         .join(spaces, and_(spaces.c.id == space_grants.c.space_id, spaces.c.tombstoned_at.is_(None)))
@@ -52,9 +60,8 @@ async def rights(transaction: Transaction, actor: Actor) -> RowMapping | None:
     columns = (in_groups.scalar_subquery().label("groups"), granted.scalar_subquery().label("grants"))
     if actor.key is None:
         system = select(users.c.role, null().label("scopes"), *columns)
-        return await transaction.one_or_none(system.where(users.c.id == actor.user, users.c.disabled_at.is_(None)))
-    with_key = _usable().add_columns(*columns).where(api_keys.c.id == actor.key, api_keys.c.user_id == actor.user)
-    return await transaction.one_or_none(with_key)
+        return system.where(users.c.id == actor.user, users.c.disabled_at.is_(None))
+    return _usable().add_columns(*columns).where(api_keys.c.id == actor.key, api_keys.c.user_id == actor.user)
 
 
 async def add(

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 
+from schemas.domain_events import SCRUBBED_FIELDS
 from services.stores import scrub_store
 from services.stores.database import Transaction
 from services.stores.tables.facts import audit_log, domain_events
 
-SCRUBBED_FIELDS = ("external_id", "title", "tags", "url", "readers", "owner")
 """What leaves the rows of a document when it is removed."""
 
 

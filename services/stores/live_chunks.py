@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ARRAY, ColumnElement, Select, Text, and_, cast, exists, func, literal, or_, select
@@ -35,6 +35,7 @@ _COLUMNS = (
     chunks.c.text,
     chunks.c.tokens,
 )
+_FIELDS = [column.name for column in _COLUMNS if column.name in PassageChunk.model_fields]
 _ON_LIVE = and_(documents.c.id == version_chunks.c.document_id, documents.c.live_version == version_chunks.c.version)
 
 
@@ -47,15 +48,32 @@ def _live() -> Select[Any]:
     )
 
 
-async def verify(
-    transaction: Transaction, actor: Actor, chunk_ids: Sequence[str], flt: IndexFilter
-) -> dict[str, PassageChunk]:
+class LiveChunks(Mapping[str, PassageChunk]):
+    """Verified chunks by id. Each is built when it is looked at: of a hundred that are verified a search shows ten."""
+
+    def __init__(self, rows: Sequence[Mapping[Any, Any]]) -> None:
+        self._rows = {row["chunk_id"]: row for row in rows}
+
+    def __getitem__(self, chunk_id: str) -> PassageChunk:
+        return _passage_chunk(self._rows[chunk_id])
+
+    def __contains__(self, chunk_id: object) -> bool:
+        return chunk_id in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+async def verify(transaction: Transaction, actor: Actor, chunk_ids: Sequence[str], flt: IndexFilter) -> LiveChunks:
     """The chunks among `chunk_ids` that this actor may be shown now, by id. What the index said of them is not believed."""
     if not chunk_ids or flt.matches_nothing:
-        return {}
+        return LiveChunks([])
     asked = version_chunks.c.chunk_id == func.any(cast(literal(list(chunk_ids)), ARRAY(Text)))
     statement = _live().where(asked, readable(actor), *_asked_filters(flt))
-    return {row["chunk_id"]: _passage_chunk(row) for row in await transaction.all(statement)}
+    return LiveChunks(await transaction.all(statement))
 
 
 def _asked_filters(flt: IndexFilter) -> list[ColumnElement[bool]]:
@@ -129,6 +147,6 @@ async def live_versions(transaction: Transaction, actor: Actor, document_ids: Co
 
 def _passage_chunk(row: Mapping[Any, Any]) -> PassageChunk:
     """Built without validation: the rows are ours and there may be hundreds in a search."""
-    values = {name: row[name] for name in PassageChunk.model_fields if name in row}
+    values = {name: row[name] for name in _FIELDS}
     values["title"] = row["title"] or (row["external_id"] or "").rsplit("/", 1)[-1] or None
     return PassageChunk.model_construct(**values)

@@ -66,7 +66,7 @@ class QdrantEdgeVectors:
             await self._run(lambda: self._upsert(points))
 
     async def search(self, vector: Sequence[float], flt: IndexFilter, limit: int, model: str) -> list[ScoredChunk]:
-        shard = self._shard
+        shard = self._opened()
         if shard is None or flt.matches_nothing:
             return []
         if len(vector) != self._dimension:
@@ -82,7 +82,7 @@ class QdrantEdgeVectors:
         return [ScoredChunk(str(point.id), point.score) for point in found]
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, list[float]]:
-        shard = self._shard
+        shard = self._opened()
         if shard is None or not ids:
             return {}
         records = await self._run(lambda: shard.retrieve(list(ids), with_payload=False, with_vector=True))
@@ -122,7 +122,7 @@ class QdrantEdgeVectors:
         await self._run(lambda: self._update(operation))
 
     async def list_documents(self, after: str | None = None, limit: int = SCROLL_POINTS) -> DocumentPage:
-        shard = self._shard
+        shard = self._opened()
         if shard is None:
             return DocumentPage((), None)
         request = edge.ScrollRequest(offset=after, limit=limit, with_payload=["tenant", "document"], with_vector=False)
@@ -132,7 +132,7 @@ class QdrantEdgeVectors:
         return DocumentPage(tuple(sorted(documents)), None if following is None else str(following))
 
     async def model_counts(self) -> dict[str, int]:
-        shard = self._shard
+        shard = self._opened()
         if shard is None:
             return {}
         request = edge.FacetRequest(key="model", limit=MAX_MODELS, exact=True)
@@ -142,9 +142,15 @@ class QdrantEdgeVectors:
     async def clear(self) -> None:
         await self._run(self._clear)
 
+    def _opened(self) -> edge.EdgeShard | None:
+        """Null before the first write. An index that is not open is no empty one."""
+        if self._threads is None:
+            raise _not_open()
+        return self._shard
+
     async def _run(self, work: Callable[[], T]) -> T:
         if self._threads is None:
-            raise EngineDown("qdrant", "The embedded vector index is not open")
+            raise _not_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, _name_failure, work)
 
     # Everything below runs in a thread.
@@ -244,6 +250,10 @@ class QdrantEdgeVectors:
             self._unflushed = 0
             for folder in self._directory.glob("[0-9]*d"):
                 shutil.rmtree(folder)
+
+
+def _not_open() -> EngineDown:
+    return EngineDown("qdrant", "The embedded vector index is not open")
 
 
 def _name_failure(work: Callable[[], T]) -> T:

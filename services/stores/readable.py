@@ -1,10 +1,13 @@
 """Who may read what, as SQL over the rows of this moment (invariants 1 and 9).
 
 Nothing here is cached: a query that carries `readable(actor)` answers for the memberships, grants, readers, disabled users
-and revoked keys that are committed when it runs.
+and revoked keys that are committed when it runs. Only the text of the condition is kept from one query to the next, since
+building it costs more than sending it.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from sqlalchemy import ARRAY, ColumnElement, Select, Text, and_, cast, exists, false, func, literal, or_, select
 
@@ -12,6 +15,7 @@ from schemas.access import SPACE_READERS, Actor
 from services.stores.tables.documents import documents
 from services.stores.tables.identity import api_keys, memberships, space_grants, spaces, users
 
+ACTORS_KEPT = 1_000
 ROLE_RANKS = {"viewer": 1, "contributor": 2, "manager": 3}
 
 
@@ -38,6 +42,7 @@ def principals(actor: Actor) -> ColumnElement[bool]:
     )
 
 
+@lru_cache(ACTORS_KEPT)
 def spaces_with_role(actor: Actor, least: str = "viewer") -> Select[tuple[str]]:
     """Ids of living spaces where the actor holds at least the role `least`."""
     roles = [role for role, rank in ROLE_RANKS.items() if rank >= ROLE_RANKS[least]]
@@ -48,6 +53,7 @@ def spaces_with_role(actor: Actor, least: str = "viewer") -> Select[tuple[str]]:
     )
 
 
+@lru_cache(ACTORS_KEPT)
 def readable(actor: Actor) -> ColumnElement[bool]:
     """A condition on `documents`: alive, in a space the actor has a grant on, and meant for them."""
     in_groups = exists().where(

@@ -15,7 +15,7 @@ TEST_LEVELS = {
     "bench",
 }  # fmt: skip
 VAGUE_NAME = re.compile(r"_*(?:utils?|helpers?|common|managers?)(?:_.*)?$|.*_(?:utils?|helpers?|managers?)$")
-NEEDS_TESTS_BESIDE = {"conftest", "builders", "__init__"}
+NEEDS_TESTS_BESIDE = {"conftest", "builders", "processes", "work_off", "embedding_edge", "index_edges", "__init__"}
 MACHINE_PATH = re.compile(r"(?<![\w.~$}/-])/(?:work|farm|root|home/\w+|Users/\w+)/[\w.]")
 SCRATCH_PATH = re.compile(r"(?<![\w.~$}/-])/tmp/[a-z]")
 

@@ -59,13 +59,6 @@ class EventFollower:
                 shown += event.data["text"]
         return shown
 
-    @property
-    def text_before_the_last_word(self) -> str:
-        """The same without `answer.text`: what the deltas alone add up to after every reset."""
-        kept = [event for event in self.events if event.type in ("token", "answer.reset")]
-        last_reset = max((n for n, event in enumerate(kept) if event.type == "answer.reset"), default=-1)
-        return "".join(event.data["text"] for event in kept[last_reset + 1 :])
-
     def assert_whole(self) -> None:
         """Every event once and in order, epochs raised by resets alone, one terminal event, and that one last."""
         assert [event.seq for event in self.events] == list(range(1, len(self.events) + 1))

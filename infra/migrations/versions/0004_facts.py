@@ -152,3 +152,10 @@ def _outbox() -> None:
         unique=False,
         postgresql_where=sa.text("delivered_at IS NULL"),
     )
+    op.create_index(
+        "ix_outbox_unsent",
+        "outbox",
+        ["destination", "id"],
+        unique=False,
+        postgresql_where=sa.text("sent_at IS NULL AND delivered_at IS NULL"),
+    )

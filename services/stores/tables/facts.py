@@ -54,6 +54,7 @@ outbox = Table(
     time_column("sent_at"),
     time_column("delivered_at"),
     Index("ix_outbox_open", "destination", "stream", "id", postgresql_where=text("delivered_at IS NULL")),
+    Index("ix_outbox_unsent", "destination", "id", postgresql_where=text("sent_at IS NULL AND delivered_at IS NULL")),
 )
 
 consumers = Table(

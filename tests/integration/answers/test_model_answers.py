@@ -62,8 +62,8 @@ async def test_the_streamed_words_are_the_answer_and_its_citation_resolves(world
     work = await asked(world)
     server.script("chat", Reply(text=GOOD, thinking="Let me look.\n"))
     answer = await written(world, work)
-    assert (answer.answered, answer.answer, answer.model) == (True, GOOD, MODEL)
-    assert (await kept_by_a_client(world, work)).strip() == GOOD
+    assert (answer.answered, (answer.answer or "").strip(), answer.model) == (True, GOOD, MODEL)
+    assert await kept_by_a_client(world, work) == answer.answer
     (citation,) = answer.citations
     document = await world.document(world.root, citation.document_id)
     assert citation.quote == (await world.text(document))[citation.start : citation.end]
@@ -128,14 +128,14 @@ async def test_a_failure_that_may_pass_is_tried_again_and_readers_forget_what_wa
     assert server.count("/chat/completions") == 1, "nothing but Temporal tries again"
     streamed_before = await kept_by_a_client(world, work)
     answer = await written(world, work, attempt="2")
-    assert answer.answer == GOOD
-    assert (await kept_by_a_client(world, work)).strip() == GOOD
+    assert (answer.answer or "").strip() == GOOD
+    assert await kept_by_a_client(world, work) == answer.answer
     events = await world.events(work.run_id)
     resets = [event for event in events if event.type == "answer.reset"]
     assert bool(resets) == bool(streamed_before)
     assert max(event.epoch for event in events) == len(resets)
     assert [event.epoch for event in events] == sorted(event.epoch for event in events)
-    assert await world.count("answers", answer=GOOD) == 1
+    assert await world.count("answers", answer=answer.answer) == 1
 
 
 async def test_the_first_attempt_cannot_write_once_a_second_one_has_the_pen(world: World, server: OpenAIServer) -> None:
@@ -148,12 +148,13 @@ async def test_the_first_attempt_cannot_write_once_a_second_one_has_the_pen(worl
 
 
 async def test_too_long_a_context_is_asked_again_with_fewer_passages(world: World, server: OpenAIServer) -> None:
-    parts = "\n\n".join(
-        f"## Rule {n}\n\nTrips that cost more than 2,000 euro to country {n} need the finance director's approval. "
-        + f"The form is T-{n}. " * 12
-        for n in range(8)
-    )
-    work = await asked(world, f"# Travel\n\n{parts}")
+    space = await world.space(world.root)
+    for country in ("Sweden", "China", "Chile", "Kenya"):
+        rule = f"# Trips to {country}\n\nTrips to {country} that cost more than 2,000 euro need the finance director."
+        await world.upload(world.root, space, f"{country}.md", f"{rule} {f'Form {country} is filled in first. ' * 9}")
+    await world.work.everything(world.root.actor.tenant)
+    work = await world.asked(world.root, QUESTION, model=MODEL)
+    assert (await world.work.retrieving.run(work))["passages"] > 1
     server.script("chat", Reply(status=400, error=CONTEXT_LENGTH_ERROR), Reply(text="The finance director. [1]"))
     answer = await written(world, work)
     first, second = (str(request.body["messages"]) for request in server.received)

@@ -203,7 +203,7 @@ async def test_a_space_goes_with_all_its_documents_in_windows(world: World, monk
     await world.upload(world.root, space, "pack.zip", made_files.archive({"note.md": TEXT.encode()}))
     kept = await world.ingest(world.root, other, "kept.md", "# Canteen\n\nLunch is served at noon.")
     await world.reception.remove_space(world.root.actor, space)
-    assert await world.found(world.root, "quokka budget") == []
+    assert not any("quokka" in text for text in await world.found(world.root, "quokka budget"))
     with pytest.raises(Problem):
         await world.upload(world.root, space, "late.md", TEXT)
     await world.work.everything(TENANT)
