@@ -13,7 +13,9 @@ from services.gateways.kafka_publisher import KafkaPublisher
 
 
 async def redrive_events(settings: Settings, data_dir: Path) -> None:
-    bootstrap = settings.kafka_bootstrap or await asyncio.to_thread(_of_running_up, data_dir)
+    bootstrap = settings.kafka_bootstrap
+    if bootstrap is None:
+        bootstrap = await asyncio.to_thread(_of_running_up, data_dir)
     publisher = KafkaPublisher(bootstrap)
     try:
         sent = await redrive(bootstrap, publisher)
