@@ -13,6 +13,8 @@ from services.stores.database import Database
 
 
 class AnswerActivities:
+    """Retrieve, generate, finish."""
+
     def __init__(
         self, database: Database, runner: StepRunner, *, retrieving: Retrieving, generating: Generating
     ) -> None:

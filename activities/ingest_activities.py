@@ -18,6 +18,8 @@ from services.ingestion.version_work import VersionWork
 
 
 class IngestActivities:
+    """One activity per stage, each safe to run again."""
+
     def __init__(
         self,
         runner: StepRunner,

@@ -20,6 +20,8 @@ from services.stores.database import Database
 
 
 class RemovalActivities:
+    """One activity per store to empty; none of them is cancelled."""
+
     def __init__(
         self,
         database: Database,

@@ -16,6 +16,8 @@ POLICIES = {"retrieval": 1, "citations": 1, "access": 1}
 
 
 class RunActivities:
+    """The same few for every workflow."""
+
     def __init__(self, database: Database, runner: StepRunner) -> None:
         self._database = database
         self._runner = runner

@@ -39,6 +39,8 @@ RESTART_PART_AFTER_S = 1.0
 
 @dataclass(frozen=True)
 class UpOptions:
+    """What the command line gave."""
+
     data_dir: Path
     port: int
     demo: bool

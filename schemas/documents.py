@@ -73,6 +73,8 @@ class Receipts(BaseModel):
 
 
 class DocumentView(BaseModel):
+    """A document as a reader sees it; state, stage, warnings and error are those of its newest version."""
+
     id: str
     space_id: str
     parent_id: str | None
@@ -113,6 +115,8 @@ class ChunkView(BaseModel):
 
 
 class VersionView(BaseModel):
+    """One version, with the hash and size of its original bytes."""
+
     version: int
     state: str
     sha256: str | None
@@ -122,6 +126,8 @@ class VersionView(BaseModel):
 
 
 class HistoryEntry(BaseModel):
+    """One fact of a document's history, as the event log has it."""
+
     id: str
     stream_version: int
     type: str

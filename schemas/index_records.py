@@ -69,6 +69,8 @@ class KeywordQuery:
 
 @dataclass(frozen=True, slots=True)
 class ScoredChunk:
+    """A chunk id that an index found, and the score it gave."""
+
     id: str
     score: float
 
@@ -88,6 +90,8 @@ class DocumentState:
 
 @dataclass(frozen=True, slots=True, order=True)
 class IndexedDocument:
+    """A document that an index holds chunks of."""
+
     tenant: str
     document: str
 

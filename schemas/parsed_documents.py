@@ -52,6 +52,8 @@ class Member(BaseModel):
 
 
 class ParsedDocument(BaseModel):
+    """What a parser made of one file: blocks in reading order, members of a container, and what was kept back."""
+
     media_type: str
     parser: str
     title: str | None = None

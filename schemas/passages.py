@@ -16,6 +16,8 @@ from schemas.answers import Citation
 
 
 class Shape(BaseModel):
+    """Base of the shapes below: immutable, and closed to unknown fields."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -37,6 +39,8 @@ class QueryTokens(Shape):
 
 
 class LegHit(Shape):
+    """A chunk that one leg found."""
+
     chunk_id: str
     score: float
 

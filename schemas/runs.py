@@ -18,6 +18,8 @@ TEXT_EVENTS: frozenset[str] = frozenset(
 
 
 class RunView(BaseModel):
+    """A run as its user sees it."""
+
     id: str
     kind: RunKind
     state: RunState

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class SearchFilters(BaseModel):
+    """Fields join by AND, values inside a field by OR; a field that is absent does not filter."""
+
     model_config = ConfigDict(extra="forbid")
 
     documents: list[str] | None = None
@@ -19,6 +21,8 @@ class SearchFilters(BaseModel):
 
 
 class SearchRequest(BaseModel):
+    """A query and where to look. Without spaces: all that the key can see."""
+
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={
@@ -44,6 +48,8 @@ class Leg(BaseModel):
 
 
 class SearchHit(BaseModel):
+    """A chunk that the caller may read now; `text` is exactly the version's text[start:end]."""
+
     chunk_id: str
     document_id: str
     document_version: int
@@ -59,6 +65,8 @@ class SearchHit(BaseModel):
 
 
 class SearchResult(BaseModel):
+    """Hits, the legs that found them, and what was degraded."""
+
     legs: list[Leg]
     degraded: list[str]
     hits: list[SearchHit]

@@ -34,16 +34,22 @@ class WorkflowEnd(BaseModel):
 
 
 class IngestInput(WorkflowInput):
+    """One version of a document; `from_stage` is where a retry goes on."""
+
     document_id: str
     version: int
     from_stage: str | None = None
 
 
 class RemoveDocumentInput(WorkflowInput):
+    """A document that has its tombstone."""
+
     document_id: str
 
 
 class RemoveSpaceInput(WorkflowInput):
+    """A space that has its tombstone; `removed` counts the documents of earlier executions."""
+
     space_id: str
     removed: int = 0
 
@@ -56,6 +62,8 @@ class RefreshAccessInput(WorkflowInput):
 
 
 class AnswerInput(WorkflowInput):
+    """The answer whose row holds the question."""
+
     answer_id: str
 
 
@@ -73,10 +81,8 @@ class FinishIngestInput(IngestInput):
 
 
 class FinishInput(WorkflowInput):
-    end: RunEnd
+    """How the run ended, for the activity that writes it down."""
 
-
-class FinishAnswerInput(AnswerInput):
     end: RunEnd
 
 

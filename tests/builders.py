@@ -20,6 +20,7 @@ from schemas.access import Actor, SpaceRole, TenantRole
 from schemas.answers import AnswerRequest, AnswerView
 from schemas.documents import DocumentView, Receipt, Upload
 from schemas.domain_events import DomainEvent
+from schemas.errors import Problem
 from schemas.identifiers import document_stream, new_id
 from schemas.identity import ApiKeyCreated, ApiKeyDraft, GrantDraft, SpaceDraft, UserView
 from schemas.runs import RunEvent
@@ -161,7 +162,11 @@ class World:
         await self.blobs.put(key, content)
         digest = hashlib.sha256(content).hexdigest()
         upload = Upload(space_id=space, external_id=name, blob_key=key, sha256=digest, bytes=len(content), **fields)
-        return (await self.reception.receive(who.actor, [upload]))[0]
+        try:
+            return (await self.reception.receive(who.actor, [upload]))[0]
+        except Problem:
+            await self.blobs.delete(key)
+            raise
 
     async def ingest(self, who: Person, space: str, name: str, data: bytes | str, **fields: Any) -> DocumentView:
         """Uploaded and worked off, members included."""

@@ -20,6 +20,8 @@ FOREVER = RetryPolicy(
 
 
 class ActivityOptions(TypedDict, total=False):
+    """What a profile sets of an activity."""
+
     start_to_close_timeout: timedelta
     heartbeat_timeout: timedelta
     retry_policy: RetryPolicy

@@ -21,6 +21,8 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="AnswerQuestion")
 class AnswerQuestion:
+    """A person waits: two steps and an end."""
+
     @workflow.init
     def __init__(self, input: AnswerInput) -> None:
         self._lifecycle = RunLifecycle(input, f"Answer {input.answer_id}")

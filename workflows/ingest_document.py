@@ -34,6 +34,8 @@ STAGES = (
 
 @workflow.defn(name="IngestDocument")
 class IngestDocument:
+    """Stages in order; what cannot be published leaves nothing behind."""
+
     @workflow.init
     def __init__(self, input: IngestInput) -> None:
         self._lifecycle = RunLifecycle(input, f"Ingest document {input.document_id} v{input.version}")

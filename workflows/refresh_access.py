@@ -21,6 +21,8 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="RefreshAccess")
 class RefreshAccess:
+    """Runs behind a change of readers that holds already."""
+
     @workflow.init
     def __init__(self, input: RefreshAccessInput) -> None:
         self._lifecycle = RunLifecycle(input, f"Refresh readers of document {input.document_id}")

@@ -22,6 +22,8 @@ CurrentTrace = Callable[[], str | None]
 
 
 class Asking:
+    """Starts and shows answers; needs only Postgres, and Temporal when it is there."""
+
     def __init__(
         self,
         database: Database,

@@ -40,6 +40,8 @@ class Draft:
 
 
 class Generating:
+    """One attempt holds the pen; what it streams is what it stores, but for marks added by the checks."""
+
     def __init__(
         self,
         database: Database,

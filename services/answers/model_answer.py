@@ -23,6 +23,8 @@ CUT_SHORT = " […]"
 
 @dataclass(frozen=True)
 class Written:
+    """A checked answer of a chat model."""
+
     text: str
     answered: bool
     citations: Sequence[Citation]

@@ -45,6 +45,8 @@ _MARK = regex.compile(r"[^\S\n]*\[\d+\]")
 
 @dataclass(frozen=True)
 class PromptMessage:
+    """One turn as a provider is given it."""
+
     role: str
     text: str
 

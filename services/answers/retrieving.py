@@ -24,6 +24,8 @@ SIBLING_REACH = 3
 
 @dataclass(frozen=True)
 class AnswerWork:
+    """Which answer a step is about, and the run that makes it."""
+
     tenant: str
     run_id: str
     answer_id: str
@@ -34,6 +36,8 @@ class AnswerWork:
 
 
 class Retrieving:
+    """Finds passages for the asker as they may read now, and puts their sources on record before anything is said."""
+
     def __init__(
         self,
         database: Database,

@@ -20,6 +20,8 @@ class ChildSetup(BaseModel):
 
 
 class ParseRequest(BaseModel):
+    """What the pool asks of a child."""
+
     path: str
     name: str
     media_type: str | None

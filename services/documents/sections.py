@@ -39,6 +39,8 @@ class Run:
 
 @dataclass
 class Outline:
+    """A document cut into sections at its headings."""
+
     sections: list[Section]
     runs: list[Run]
 

@@ -47,6 +47,8 @@ class Fetched:
 
 
 class SafeFetch:
+    """Fetches one URL at a time, each hop checked and pinned, all of it within one deadline."""
+
     def __init__(
         self, settings: FetchSettings, max_bytes: int, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:

@@ -8,6 +8,8 @@ from services.stores.database import Database
 
 
 class AccessRefresh:
+    """Brings the payloads of both indexes up to a document's readers."""
+
     def __init__(self, database: Database, index_stage: IndexStage) -> None:
         self._database = database
         self._index_stage = index_stage

@@ -12,6 +12,8 @@ _EVENT_OF_STATE = {"succeeded": "ready", "failed": "failed", "cancelled": "cance
 
 
 class Ending:
+    """Writes how an ingest ended, once."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -11,6 +11,8 @@ from services.stores.database import Database
 
 
 class FetchStage:
+    """Brings a URL's bytes in; a version that has bytes already passes."""
+
     def __init__(self, database: Database, blobs: BlobStore, fetch: SafeFetch) -> None:
         self._database = database
         self._blobs = blobs

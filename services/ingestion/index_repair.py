@@ -18,6 +18,8 @@ _log = structlog.get_logger(__name__)
 
 
 class IndexRepair:
+    """Postgres is the truth: whatever differs in an index is made to follow it."""
+
     def __init__(
         self,
         database: Database,

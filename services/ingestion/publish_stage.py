@@ -17,6 +17,8 @@ class NewerVersionLive(PerdureError):
 
 
 class PublishStage:
+    """Makes a version live and takes away what it replaced."""
+
     def __init__(self, database: Database, model: EmbeddingModel, vectors: VectorIndex, keywords: KeywordIndex) -> None:
         self._database = database
         self._model = model

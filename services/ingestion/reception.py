@@ -275,12 +275,17 @@ class Reception:
         return run_id
 
     async def set_readers(self, actor: Actor, document_id: str, readers: list[str]) -> None:
-        """Holds at once by invariant 1; RefreshAccess then rewrites the indexes' payloads."""
+        """Holds at once by invariant 1; RefreshAccess then rewrites the indexes' payloads.
+
+        What a container holds is read by who may read the container: its members change with it.
+        """
         check_readers(readers)
         async with self._database.begin(actor.tenant) as transaction:
-            document = await self._writable(transaction, actor, document_id, managing=True)
-            run_id = await self._change_readers(transaction, actor, document, readers)
-        await self._start(run_id)
+            rows = [await self._writable(transaction, actor, document_id, managing=True)]
+            for row in rows:
+                rows += await documents_store.children(transaction, row["id"])
+            started = [await self._change_readers(transaction, actor, row, readers) for row in rows]
+        await self.start_all(started)
 
     async def _change_readers(self, transaction: Transaction, actor: Actor, document: Row, readers: list[str]) -> str:
         run_id = await self._queue_refresh(transaction, actor, document)

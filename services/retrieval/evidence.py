@@ -41,6 +41,8 @@ class EvidenceCandidate:
 
 @dataclass(frozen=True)
 class Evidence:
+    """The score, whether it is enough, and why not."""
+
     score: float
     enough: bool
     reason: Reason

@@ -32,7 +32,7 @@ def _shingles_of(folded: str) -> frozenset[tuple[str, ...]]:
 
 
 def jaccard(left: frozenset[tuple[str, ...]], right: frozenset[tuple[str, ...]]) -> float:
-    if not left or not right:
+    if left.isdisjoint(right):  # nearly always, and it makes no set
         return 0.0
     both = len(left & right)
     return both / (len(left) + len(right) - both)

@@ -43,6 +43,8 @@ class Recalled:
 
 
 class Recall:
+    """Asks both indexes at once; knows nothing of rights beyond the filter it is given."""
+
     def __init__(
         self, vectors: VectorIndex, keywords: KeywordIndex, model: EmbeddingModel, settings: RetrievalSettings
     ) -> None:

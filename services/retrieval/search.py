@@ -12,6 +12,8 @@ from services.retrieval.finding import Finding, Found
 
 
 class Search:
+    """Answers one search request."""
+
     def __init__(self, finding: Finding, limits: LimitSettings) -> None:
         self._finding = finding
         self._limits = limits

@@ -21,6 +21,8 @@ from services.stores.keyword_index import KeywordIndex
 
 @dataclass(frozen=True)
 class Known:
+    """The asked spaces' statistics and the mean of plain sentences."""
+
     space: SpaceStatistics
     background_mean: NDArray[np.float32]
 

@@ -7,8 +7,8 @@ import random
 
 VOCABULARY_WORDS = 6_000
 SENTENCE_WORDS = 16
-SENTENCES_OF_SECTION = 8
-"""With its heading such a section is one chunk of the default size, or nearly."""
+SENTENCES_OF_SECTION = 5
+"""With its heading such a section fills one chunk of the default size nearly."""
 
 _ONSETS = ("b", "br", "c", "d", "f", "g", "gr", "h", "l", "m", "n", "p", "pl", "r", "s", "st", "t", "tr", "v", "w")
 _VOWELS = ("a", "e", "i", "o", "u", "ea", "ou")

@@ -14,6 +14,8 @@ _HEADING_NAME = regex.compile(r"(?:heading|überschrift|titre|título|标题|標
 
 @dataclass(frozen=True)
 class ParagraphStyle:
+    """What a paragraph style means for reading."""
+
     heading: int = 0
     list_level: int = 0
     quote: bool = False
