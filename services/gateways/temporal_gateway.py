@@ -84,7 +84,8 @@ class TemporalGateway:
         except WorkflowAlreadyStartedError:
             running = await self.describe(start.workflow_id)
             if running is None or running.run_id != start.run_id:  # also when the other one has closed since
-                raise PermanentFailure("conflict", f"workflow {start.workflow_id} runs for another run") from None
+                holder = "another run" if running is None else f"run {running.run_id}"
+                raise PermanentFailure("conflict", f"workflow {start.workflow_id} runs for {holder}") from None
         except RPCError as error:
             raise _failure(error) from error
 
