@@ -35,6 +35,7 @@ def postgres_url() -> Iterator[str]:
         stack = LocalStack(Settings(**_ELSEWHERE), data_dir)  # type: ignore[arg-type]
         addresses = runner.run(stack.start())
         try:
+            _trade_safety_for_speed(addresses.database_url)
             with psycopg.connect(_plain(addresses.database_url), autocommit=True) as connection:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_TEMPLATE)))
             migrate(_named(addresses.database_url, _TEMPLATE))
@@ -68,6 +69,15 @@ def pytest_configure() -> None:
     for name in [name for name in os.environ if name.startswith("PERDURE_") and not name.startswith("PERDURE_TEST_")]:
         if name != "PERDURE_PEERS_CACHE":
             del os.environ[name]
+
+
+def _trade_safety_for_speed(url: str) -> None:
+    """No test of these pulls the plug on this Postgres: what survives a kill is proved by tests/durability."""
+    as_superuser = make_url(url).set(username="postgres", database="postgres", drivername="postgresql")
+    with psycopg.connect(as_superuser.render_as_string(hide_password=False), autocommit=True) as connection:
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("SELECT pg_reload_conf()")
 
 
 def _named(url: str, name: str) -> str:

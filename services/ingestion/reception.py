@@ -120,7 +120,7 @@ class Reception:
             run_id=run_id,
             workflow_id=f"ingest:{actor.tenant}:{document_id}:{number}",
             actor=actor,
-            input_ref={"document_id": document_id, "version": number},
+            input_ref={"document_id": document_id, "version": number, "from_stage": _first_stage(upload)},
             subject=document_id,
             space_id=upload.space_id,
             traceparent=trace,
@@ -346,6 +346,11 @@ class Reception:
     async def _start(self, run_id: str | None) -> None:
         if run_id is not None:
             await self._deliver_head(runs_store.TEMPORAL, run_stream(run_id))
+
+
+def _first_stage(upload: Upload) -> str | None:
+    """Bytes that are here need no fetching."""
+    return "parsing" if upload.blob_key is not None else None
 
 
 def check_readers(readers: list[str] | None) -> None:
