@@ -9,10 +9,12 @@ BIN := .venv/bin
 UV := .uv/bin/uv
 SOURCES := schemas services activities workflows infra
 ALSO_OURS := tests docs examples
-SLOW_LEVELS := $(wildcard tests/integration tests/workflows tests/replay tests/durability tests/acceptance)
+LEVELS := tests/integration tests/workflows tests/replay
+PROCESS_LEVELS := tests/durability tests/acceptance
+TOGETHER := -n 2 --dist loadfile
 ORDINARY := -m "not peers and not long"
 
-.PHONY: help setup run test test-unit test-levels test-peers test-long lint types imports reference bench eval fmt clean
+.PHONY: help setup run test test-unit test-levels test-processes test-peers test-long lint types imports reference bench eval fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,13 +34,16 @@ $(UV):
 run: setup ## start everything, load the example handbook, answer three questions and stay up
 	@exec $(BIN)/perdure up --demo
 
-test: lint types imports test-unit test-levels ## all checks and all test levels that need no other server
+test: lint types imports test-unit test-levels test-processes ## all checks and all test levels that need no other server
 
 test-unit: setup ## unit and architecture tests
 	$(BIN)/pytest -n 2 $(ORDINARY) tests/unit tests/architecture
 
-test-levels: setup ## integration, workflow, replay, durability and acceptance tests on the embedded engines
-	$(BIN)/pytest $(ORDINARY) $(SLOW_LEVELS)
+test-levels: setup ## integration, workflow and replay tests on the embedded engines
+	$(BIN)/pytest $(TOGETHER) $(ORDINARY) $(LEVELS)
+
+test-processes: setup ## durability and acceptance tests: real processes, started, used and killed
+	$(BIN)/pytest $(TOGETHER) $(ORDINARY) $(PROCESS_LEVELS)
 
 test-peers: setup ## the adapters and the main job on a real Kafka and Elasticsearch (needs java, mvn, nginx)
 	$(BIN)/pytest -m peers tests
