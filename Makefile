@@ -46,7 +46,7 @@ test-processes: setup ## durability and acceptance tests: real processes, starte
 	$(BIN)/pytest $(TOGETHER) $(ORDINARY) $(PROCESS_LEVELS)
 
 test-peers: setup ## the adapters and the main job on a real Kafka and Elasticsearch (needs java, mvn, nginx)
-	$(BIN)/pytest -m peers tests
+	$(BIN)/python -m tests.peers.run
 
 test-long: setup ## what takes too long for every change
 	$(BIN)/pytest -m long tests

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemas.runs import RunEventDraft
-from services.stores import documents_store, run_event_log
+from services.stores import documents_store, run_event_log, runs_store
 from services.stores.database import Database, Transaction
 
 PROGRESS_EVERY_S = 0.25
@@ -28,7 +28,11 @@ class VersionWork:
 
 
 async def enter_stage(transaction: Transaction, work: VersionWork, stage: str) -> None:
-    """Writes `document.staged` once, whatever the number of attempts, and shows the stage on the run's stream."""
+    """Writes `document.staged` once, whatever the number of attempts, and shows the stage on the run's stream.
+
+    The run's row is locked first and the document's after it, as everywhere.
+    """
+    await runs_store.touch(transaction, work.run_id)
     row = await documents_store.version(transaction, work.document_id, work.version)
     if row is not None and row["stage"] != stage:
         data = {"version": work.version, "state": stage, "stage": stage}

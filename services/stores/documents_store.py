@@ -55,7 +55,10 @@ async def require_alive(transaction: Transaction, document_id: str) -> Row:
 
 async def get(transaction: Transaction, document_id: str, *, for_update: bool = False) -> Row | None:
     statement = select(documents).where(documents.c.id == document_id)
-    return await transaction.one_or_none(statement.with_for_update() if for_update else statement)
+    if not for_update:
+        return await transaction.one_or_none(statement)
+    await event_log.lock_stream(transaction, document_stream(document_id))
+    return await transaction.one_or_none(statement.with_for_update())
 
 
 async def keep_alive(transaction: Transaction, document_id: str) -> None:
@@ -79,7 +82,9 @@ async def by_identity(transaction: Transaction, space_id: str, source: str, exte
         documents.c.external_id == external_id,
         documents.c.tombstoned_at.is_(None),
     )
-    return await transaction.one_or_none(select(documents).where(named).with_for_update())
+    found = await transaction.scalar(select(documents.c.id).where(named))
+    row = await get(transaction, str(found), for_update=True) if found is not None else None
+    return row if row is not None and row["tombstoned_at"] is None else None  # it may have gone while we waited
 
 
 async def get_readable(transaction: Transaction, actor: Actor, document_id: str) -> Row | None:
@@ -155,8 +160,8 @@ async def set_progress(
 ) -> None:
     """How far the stage is: the one column that is no event and that a rebuild need not give again."""
     progress = {"done": done, "total": total, "unit": unit}
-    await transaction.execute(update(documents).where(documents.c.id == document_id).values(progress=progress))
     await transaction.execute(update(runs).where(runs.c.id == run_id).values(progressed_at=transaction.now))
+    await transaction.execute(update(documents).where(documents.c.id == document_id).values(progress=progress))
 
 
 async def blob_keys(transaction: Transaction, document_id: str) -> set[str]:

@@ -30,7 +30,7 @@ async def append(
         raise ValueError(f"unknown event type {draft.type}")
     if len(json.dumps(draft.data)) > MAX_EVENT_BYTES:
         raise ValueError(f"the data of {draft.type} is over {MAX_EVENT_BYTES} bytes: events hold references, not text")
-    await transaction.lock(f"stream:{transaction.tenant}:{draft.stream}")
+    await lock_stream(transaction, draft.stream)
     newest = select(func.coalesce(func.max(domain_events.c.stream_version), 0)).where(
         domain_events.c.stream == draft.stream
     )
@@ -58,6 +58,12 @@ async def append(
         stream_version=event.stream_version,
     )
     return event
+
+
+async def lock_stream(transaction: Transaction, stream: str) -> None:
+    """Whoever will write to a stream locks it, and only then its read model's row: in any other order two of them could
+    wait for each other. `get(..., for_update=True)` of the stores does both."""
+    await transaction.lock(f"stream:{stream}")
 
 
 async def enqueue(

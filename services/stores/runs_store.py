@@ -54,7 +54,10 @@ async def create(
 
 async def get(transaction: Transaction, run_id: str, *, for_update: bool = False) -> RowMapping | None:
     statement = select(runs).where(runs.c.id == run_id)
-    return await transaction.one_or_none(statement.with_for_update() if for_update else statement)
+    if not for_update:
+        return await transaction.one_or_none(statement)
+    await event_log.lock_stream(transaction, run_stream(run_id))
+    return await transaction.one_or_none(statement.with_for_update())
 
 
 async def claim(transaction: Transaction, run_id: str, execution_id: str) -> RowMapping | None:
