@@ -39,6 +39,7 @@ def free_ports() -> tuple[int, int]:
 
 def start(stack: ExitStack, engine: str, port: int) -> subprocess.Popen[bytes]:
     folder = Path(tempfile.mkdtemp(prefix=f"perdure-{engine}-"))
+    folder.chmod(0o755)  # nginx's workers run as nobody and keep large requests in files below
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     log = stack.enter_context((folder / "start.log").open("wb"))
     process = subprocess.Popen(
