@@ -37,6 +37,8 @@ class Found:
 
 
 class Finding:
+    """Gives verified chunks; whatever an index claims, Postgres has the last word."""
+
     def __init__(self, database: Database, recall: Recall, vectors: VectorIndex, settings: RetrievalSettings) -> None:
         self._database = database
         self._recall = recall
