@@ -11,6 +11,7 @@ SOURCES := schemas services activities workflows infra
 ALSO_OURS := tests docs examples
 LEVELS := tests/integration tests/workflows tests/replay
 PROCESS_LEVELS := tests/durability tests/acceptance
+AT_MOST := timeout --kill-after=30
 TOGETHER := -n 2 --dist loadfile
 ORDINARY := -m "not peers and not long"
 
@@ -37,16 +38,16 @@ run: setup ## start everything, load the example handbook, answer three question
 test: lint types imports test-unit test-levels test-processes ## all checks and all test levels that need no other server
 
 test-unit: setup ## unit and architecture tests
-	$(BIN)/pytest -n 2 $(ORDINARY) tests/unit tests/architecture
+	$(AT_MOST) 10m $(BIN)/pytest -n 2 $(ORDINARY) tests/unit tests/architecture
 
 test-levels: setup ## integration, workflow and replay tests on the embedded engines
-	$(BIN)/pytest $(TOGETHER) $(ORDINARY) $(LEVELS)
+	$(AT_MOST) 25m $(BIN)/pytest $(TOGETHER) $(ORDINARY) $(LEVELS)
 
 test-processes: setup ## durability and acceptance tests: real processes, started, used and killed
-	$(BIN)/pytest $(TOGETHER) $(ORDINARY) $(PROCESS_LEVELS)
+	$(AT_MOST) 30m $(BIN)/pytest $(TOGETHER) $(ORDINARY) $(PROCESS_LEVELS)
 
 test-peers: setup ## the adapters and the main job on a real Kafka and Elasticsearch (needs java, mvn, nginx)
-	$(BIN)/python -m tests.peers.run
+	$(AT_MOST) 20m $(BIN)/python -m tests.peers.run
 
 test-long: setup ## what takes too long for every change
 	$(BIN)/pytest -m long tests

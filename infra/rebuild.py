@@ -14,6 +14,7 @@ from services.events.rebuild import rebuild_read_models
 from services.gateways.select_embedding_model import build_embedding_model
 from services.ingestion.index_repair import IndexRepair
 from services.ingestion.index_stage import IndexStage
+from services.ingestion.text_pool import TextPool
 from services.stores.database import Database
 
 
@@ -41,14 +42,17 @@ async def rebuild(settings: Settings, path: Path, indexes: bool) -> None:
 async def _rebuild_indexes(settings: Settings, database: Database, data: Path) -> None:
     vectors, keywords = wiring.build_vectors(settings, data), wiring.build_keywords(settings, data)
     model = build_embedding_model(settings, os.environ)
+    texts = TextPool(settings.parsing, settings.chunking)
     await vectors.open()
     await keywords.open()
+    await texts.start()
     await model.start()
     try:
-        stage = IndexStage(database, model, vectors, keywords)
+        stage = IndexStage(database, model, vectors, keywords, texts)
         count = await IndexRepair(database, stage, vectors, keywords, model).rebuild()
         print(f"Both indexes are filled anew: {count} documents.")
     finally:
         await model.stop()
+        await texts.stop()
         await keywords.close()
         await vectors.close()

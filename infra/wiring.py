@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ from services.ingestion.publish_stage import PublishStage
 from services.ingestion.reception import Reception
 from services.ingestion.removal import Removal
 from services.ingestion.space_removal import SpaceRemoval
+from services.ingestion.text_pool import TextPool
 from services.retrieval.finding import Finding
 from services.retrieval.recall import Recall
 from services.retrieval.search import Search
@@ -73,18 +75,20 @@ class Engines:
     keywords: KeywordIndex
     model: EmbeddingModel
     parsers: ParserPool
+    texts: TextPool
     fetch: SafeFetch
     temporal: TemporalGateway
 
     async def open(self) -> None:
         await self.vectors.open()
         await self.keywords.open()
-        await self.parsers.start()
+        await asyncio.gather(self.parsers.start(), self.texts.start())
         await self.model.start()
 
     async def close(self) -> None:
         await self.model.stop()
         await self.parsers.stop()
+        await self.texts.stop()
         await self.keywords.close()
         await self.vectors.close()
         await self.fetch.close()
@@ -101,6 +105,7 @@ def build_engines(settings: Settings, database_url: str, temporal: Client, data:
         keywords=build_keywords(settings, data),
         model=build_embedding_model(settings, os.environ),
         parsers=ParserPool(settings.parsing),
+        texts=TextPool(settings.parsing, settings.chunking),
         fetch=SafeFetch(settings.fetch, settings.limits.upload_bytes),
         temporal=TemporalGateway(temporal, eager_start=eager),
     )
@@ -162,7 +167,7 @@ def build_services(engines: Engines, delivery: OutboxDelivery, failpoint: Callab
         search=Search(finding, settings.limits),
         asking=asking,
         statistics=Statistics(database, engines.keywords, engines.model),
-        index_stage=IndexStage(database, engines.model, engines.vectors, engines.keywords),
+        index_stage=IndexStage(database, engines.model, engines.vectors, engines.keywords, engines.texts),
         failpoint=failpoint,
     )
 
@@ -195,7 +200,7 @@ def _ingest_activities(services: Services, runner: StepRunner) -> IngestActiviti
         runner,
         fetch=FetchStage(database, blobs, engines.fetch),
         parse=ParseStage(database, blobs, engines.parsers, members.receive),
-        chunk=ChunkStage(database, blobs, model.tokens, settings.chunking),
+        chunk=ChunkStage(database, blobs, engines.texts),
         embed=EmbedStage(database, model, settings.embedding, services.failpoint),
         index=services.index_stage,
         publish=PublishStage(database, model, engines.vectors, engines.keywords),

@@ -66,6 +66,21 @@ class ParsedDocument(BaseModel):
     coverage: Coverage = Coverage()
 
 
+class ParsedFile(BaseModel):
+    """What is told of a parsed file; its text lies in `text_file` (UTF-8) and its CanonicalDocument in `canonical_file`."""
+
+    media_type: str
+    parser: str
+    title: str | None
+    blocks: int
+    characters: int
+    members: list[Member]
+    warnings: list[Warning]
+    coverage: Coverage
+    text_file: str
+    canonical_file: str
+
+
 class PlacedBlock(BaseModel):
     """A block and where it stands: canonical text[start:end]; for tables, one span per row."""
 

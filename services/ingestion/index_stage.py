@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from schemas.access import index_readers
 from schemas.index_records import IndexedChunk
 from services.gateways.embedding_model import EmbeddingModel
+from services.ingestion.text_pool import ChunkWords, TextPool
 from services.ingestion.version_work import VersionWork, enter_stage
-from services.retrieval.index_tokens import chunk_tokens
+from services.retrieval.index_tokens import ChunkTokens
 from services.stores import chunks_store, documents_store, embeddings_store
 from services.stores.database import Database, Row, Transaction
 from services.stores.keyword_index import KeywordIndex
@@ -21,8 +22,16 @@ POINTS_PER_WRITE = 256
 class IndexStage:
     """Writes only what an index lacks, so running again after a kill writes the rest."""
 
-    def __init__(self, database: Database, model: EmbeddingModel, vectors: VectorIndex, keywords: KeywordIndex) -> None:
+    def __init__(
+        self,
+        database: Database,
+        model: EmbeddingModel,
+        vectors: VectorIndex,
+        keywords: KeywordIndex,
+        texts: TextPool,
+    ) -> None:
         self._database = database
+        self._texts = texts
         self._model = model
         self._vectors = vectors
         self._keywords = keywords
@@ -91,7 +100,10 @@ class IndexStage:
         lost = [row for row in rows if row["chunk_id"] not in vectors]
         if lost:
             vectors |= await self._embed_again(transaction, lost)
-        points = await asyncio.to_thread(self._points, tenant, document, version, rows, vectors)
+        title = document["title"] or ""
+        chunks = [ChunkWords(title, row["heading_path"], row["context"] or "", row["text"]) for row in rows]
+        words = await self._texts.words(title or document["external_id"] or document["id"], chunks)
+        points = self._points(tenant, document, version, rows, vectors, words)
         await asyncio.gather(
             self._vectors.upsert([point for point in points if point.vector]), self._keywords.upsert(points)
         )
@@ -111,12 +123,12 @@ class IndexStage:
         version: Row | None,
         rows: Sequence[Row],
         vectors: dict[str, bytes],
+        words: Sequence[ChunkTokens],
     ) -> list[IndexedChunk]:
         readers = index_readers(document["space_id"], document["owner"], document["readers"] or [])
         updated = document["updated_at"]
         points = []
-        for row in rows:
-            tokens = chunk_tokens(document["title"] or "", row["heading_path"], row["context"] or "", row["text"])
+        for row, tokens in zip(rows, words, strict=True):
             points.append(
                 IndexedChunk(
                     id=row["chunk_id"],

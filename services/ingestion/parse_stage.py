@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,8 +9,7 @@ from pathlib import Path
 from schemas.access import Actor
 from schemas.documents import Upload
 from schemas.errors import PermanentFailure
-from schemas.parsed_documents import CanonicalDocument, Coverage, ParsedDocument, Warning
-from services.documents.canonical_text import canonicalise
+from schemas.parsed_documents import Coverage, ParsedFile, Warning
 from services.documents.parser_pool import ParserPool
 from services.ingestion.version_work import VersionWork, enter_stage
 from services.stores import documents_store, runs_store
@@ -50,15 +48,12 @@ class ParseStage:
             raise PermanentFailure("corrupt", "The uploaded bytes of this version are not there any more")
         with tempfile.TemporaryDirectory(prefix="perdure-parse-") as folder:
             parsed = await self._parse(work, document, version, Path(folder))
-            canonical = await asyncio.to_thread(canonicalise, parsed)
-            if not canonical.text.strip() and not parsed.members:
-                raise PermanentFailure("no_text", "The file holds no text that can be read")
             if stored is None:
-                await self._store(work, document, parsed, canonical)
+                await self._store(work, document, parsed)
             await self._receive(work, document, version, parsed)
         counts = {
-            "blocks": len(parsed.blocks),
-            "characters": len(canonical.text),
+            "blocks": parsed.blocks,
+            "characters": parsed.characters,
             "pages": parsed.coverage.pages,
             "members": len(parsed.members),
         }
@@ -66,9 +61,9 @@ class ParseStage:
             await runs_store.store_step(transaction, work.run_id, STEP, counts)
         return counts
 
-    async def _parse(self, work: VersionWork, document: Row, version: Row, folder: Path) -> ParsedDocument:
+    async def _parse(self, work: VersionWork, document: Row, version: Row, folder: Path) -> ParsedFile:
         source = folder / "source"
-        scratch = folder / "members"
+        scratch = folder / "parsed"
         scratch.mkdir()
         await self._blobs.get_to_file(version["blob_key"], source)
         name = version["url"] or (document["external_id"] or "").rsplit("/", 1)[-1]  # links resolve against a URL
@@ -84,14 +79,11 @@ class ParseStage:
                 parent = row["parent_id"] if row is not None else None
         return depth
 
-    async def _store(
-        self, work: VersionWork, document: Row, parsed: ParsedDocument, canonical: CanonicalDocument
-    ) -> None:
+    async def _store(self, work: VersionWork, document: Row, parsed: ParsedFile) -> None:
         """Blobs first, then the row that names them (invariant 1)."""
         text_key = f"{work.blob_prefix}/text"
-        await self._blobs.put(text_key, canonical.text.encode())
-        dumped = await asyncio.to_thread(lambda: canonical.model_dump_json().encode())
-        await self._blobs.put(f"{work.blob_prefix}/canonical.json", dumped)
+        await self._blobs.put_file(text_key, Path(parsed.text_file))
+        await self._blobs.put_file(f"{work.blob_prefix}/canonical.json", Path(parsed.canonical_file))
         data = {
             "version": work.version,
             "text_key": text_key,
@@ -100,13 +92,13 @@ class ParseStage:
             "warnings": _told(parsed.warnings),
             "coverage": _listed(parsed.coverage).model_dump(),
         }
-        if document["title"] is None and canonical.title:
-            data["title"] = canonical.title[:1_024]
+        if document["title"] is None and parsed.title:
+            data["title"] = parsed.title[:1_024]
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             await documents_store.append(transaction, work.document_id, "document.parsed", data, run_id=work.run_id)
             await runs_store.store_step(transaction, work.run_id, STEP, {})
 
-    async def _receive(self, work: VersionWork, document: Row, version: Row, parsed: ParsedDocument) -> None:
+    async def _receive(self, work: VersionWork, document: Row, version: Row, parsed: ParsedFile) -> None:
         uploads = []
         for number, member in enumerate(parsed.members):
             key = f"{work.blob_prefix}/members/{number}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,10 @@ TOP_LEVEL = {
 }  # fmt: skip
 TEST_LEVELS = {
     "fakes", "peers", "cases", "architecture", "unit", "integration", "workflows", "replay", "durability", "acceptance",
-    "bench",
+    "bench", "world", "running",
 }  # fmt: skip
 VAGUE_NAME = re.compile(r"_*(?:utils?|helpers?|common|managers?)(?:_.*)?$|.*_(?:utils?|helpers?|managers?)$")
-NEEDS_TESTS_BESIDE = {"conftest", "builders", "processes", "work_off", "embedding_edge", "index_edges", "__init__"}
+NEEDS_TESTS_BESIDE = {"conftest", "__init__"}
 MACHINE_PATH = re.compile(r"(?<![\w.~$}/-])/(?:work|farm|root|home/\w+|Users/\w+)/[\w.]")
 SCRATCH_PATH = re.compile(r"(?<![\w.~$}/-])/tmp/[a-z]")
 

@@ -19,7 +19,7 @@ from tests.bench import material
 from tests.bench.in_process import services_at
 from tests.bench.measuring import Bench, Measured, percentile, say, spread
 from tests.bench.served import SETTLE_S, SPACE, Served, connected, read_events
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 SECTIONS = 20
 PAUSE_S = 0.1

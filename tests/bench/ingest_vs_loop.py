@@ -7,11 +7,8 @@ import time
 from pathlib import Path
 
 from schemas.index_records import IndexedChunk
-from schemas.parsed_documents import ChunkDraft
-from services.documents.canonical_text import canonicalise
-from services.documents.chunk_identity import identify
-from services.documents.chunking import chunk_document
-from services.retrieval.index_tokens import chunk_tokens
+from services.ingestion.text_pool import ChunkWords
+from services.retrieval.index_tokens import ChunkTokens
 from tests.bench import material
 from tests.bench.in_process import InProcess, services_at
 from tests.bench.measuring import Bench, Measured, say
@@ -74,25 +71,28 @@ async def _load(plain: InProcess, name: str, text: str) -> int:
         source, scratch = Path(folder) / "source", Path(folder) / "members"
         source.write_text(text, encoding="utf-8")
         scratch.mkdir()
-        canonical = canonicalise(await engines.parsers.parse(source, name, "text/markdown", scratch, 0))
-    title = canonical.title or name
-    identified = identify(name, chunk_document(canonical, title, engines.model.tokens, engines.settings.chunking))
+        parsed = await engines.parsers.parse(source, name, "text/markdown", scratch, 0)
+        title = parsed.title or name
+        identified = await engines.texts.cut(Path(parsed.canonical_file), name, title)
+    drafts = [draft for _, draft in identified]
+    words = await engines.texts.words(
+        title, [ChunkWords(title, draft.heading_path, draft.context or "", draft.text) for draft in drafts]
+    )
     points = []
     batch = engines.settings.embedding.batch
     for first in range(0, len(identified), batch):
         part = identified[first : first + batch]
         vectors = await engines.model.embed_passages([draft.embedding_input for _, draft in part])
         points += [
-            _point(plain, name, title, chunk, draft, vector.astype("<f4").tobytes())
-            for (chunk, draft), vector in zip(part, vectors, strict=True)
+            _point(plain, name, chunk, tokens, vector.astype("<f4").tobytes())
+            for (chunk, _), tokens, vector in zip(part, words[first : first + batch], vectors, strict=True)
         ]
     await engines.vectors.upsert(points)
     await engines.keywords.upsert(points)
     return len(points)
 
 
-def _point(plain: InProcess, name: str, title: str, chunk: str, draft: ChunkDraft, vector: bytes) -> IndexedChunk:
-    tokens = chunk_tokens(title, draft.heading_path, draft.context or "", draft.text)
+def _point(plain: InProcess, name: str, chunk: str, tokens: ChunkTokens, vector: bytes) -> IndexedChunk:
     return IndexedChunk(
         id=chunk,
         tenant=plain.admin.actor.tenant,

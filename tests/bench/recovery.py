@@ -10,7 +10,7 @@ import time
 from tests.bench import material
 from tests.bench.measuring import Bench, Measured, percentile, say, spread
 from tests.bench.served import SPACE, connected
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 SECTIONS = 300
 KILL_WITHIN_S = 2.0

@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import make_url
 
 from tests.bench.measuring import Bench
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 SPACE = "bench"
 LOOK_EVERY_S = 0.02

@@ -9,7 +9,7 @@ import time
 from tests.bench import material
 from tests.bench.measuring import Bench, Measured, say
 from tests.bench.served import SETTLE_S, SPACE, connected
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 STOPS_BUSY = 2
 """Every second stop finds an ingest at work."""

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
-PARSER, EMBEDDER = "parser_child", "encoder_child"
+PARSER, EMBEDDER, CUTTER = "parser_child", "encoder_child", "text_child"
 """The last part of the modules they run."""
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.builders import embedding_fixture, parsers_fixture, world_fixture
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
+from tests.world.fixtures import children_fixture, embedding_fixture, world_fixture
 
-__all__ = ["chat_server", "embedding_fixture", "parsers_fixture", "perdure", "world_fixture"]
+__all__ = ["chat_server", "children_fixture", "embedding_fixture", "perdure", "world_fixture"]
 CHAT_MODEL = "openai-chat:scripted"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from tests.durability.facts import Facts
-from tests.processes import PerdureProcess, wait_until
+from tests.running.processes import PerdureProcess, wait_until
 
 SPACE = "durable"
 PATIENCE_S = 150.0

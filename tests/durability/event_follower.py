@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from schemas.runs import TERMINAL_EVENTS
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 RETRY_S = 0.05
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Sequence
 
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 DEATH_WITHIN_S = 150.0
 

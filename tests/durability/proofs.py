@@ -6,7 +6,7 @@ from collections import Counter
 
 from schemas.runs import TERMINAL_EVENTS
 from tests.durability.conversation import PATIENCE_S, document, facts_of, history
-from tests.processes import PerdureProcess, wait_until
+from tests.running.processes import PerdureProcess, wait_until
 
 
 def prove_one_end(perdure: PerdureProcess, run_id: str, state: str = "succeeded") -> None:

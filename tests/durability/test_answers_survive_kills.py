@@ -18,7 +18,7 @@ from tests.durability.event_follower import EventFollower
 from tests.durability.kill_chain import both_sides, kill_along
 from tests.durability.material import short_text
 from tests.durability.proofs import prove_audited, prove_one_end
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 MID_STREAM = "generate.mid_stream:12"
 """At the twelfth word: several rows of deltas have been written by then."""

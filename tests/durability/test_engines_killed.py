@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.children import EMBEDDER, PARSER, children, send
+from tests.durability.children import CUTTER, EMBEDDER, PARSER, children, send
 from tests.durability.conversation import facts_of, make_space, upload, wait_for_all_runs, wait_for_state
 from tests.durability.index_contents import read_indexes
 from tests.durability.material import long_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_ready
-from tests.processes import PerdureProcess, wait_until
+from tests.running.processes import PerdureProcess, wait_until
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -69,7 +69,7 @@ def _other_pid(serving: PerdureProcess, engine: str, before: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("module", "state"), [(PARSER, "parsing"), (EMBEDDER, "embedding")])
+@pytest.mark.parametrize(("module", "state"), [(PARSER, "parsing"), (CUTTER, "chunking"), (EMBEDDER, "embedding")])
 def test_an_ingest_goes_on_when_a_child_at_work_is_killed(serving: PerdureProcess, module: str, state: str) -> None:
     pids = children(serving, module)
     document_id = killed_while_held(serving, f"without-{module}", module, state, lambda: send(pids, signal.SIGKILL))

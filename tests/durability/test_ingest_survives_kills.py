@@ -9,7 +9,7 @@ from tests.durability.index_contents import IndexContents, read_indexes
 from tests.durability.kill_chain import both_sides, die_at, kill_along
 from tests.durability.material import MANY_SECTIONS, long_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_ready
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 BETWEEN_STAGES = [
     "start.before_outbox_mark",

@@ -19,7 +19,7 @@ from tests.durability.index_contents import read_indexes
 from tests.durability.kill_chain import both_sides, die_at, kill_along
 from tests.durability.material import short_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_removed
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 STEPS = ("close_ingests", "empty_indexes", "empty_blobs", "empty_rows", "finish_removal")
 AFTER_EACH_STEP = ["start.before_outbox_mark", *(f"{step}.after" for step in STEPS)]

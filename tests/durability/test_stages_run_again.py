@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from schemas.runs import RunEnd
-from tests.builders import World
 from tests.durability.material import long_text
-from tests.work_off import STAGES
+from tests.world.builders import World
+from tests.world.work_off import STAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TEXT = long_text("again", 4)

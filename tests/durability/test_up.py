@@ -25,7 +25,7 @@ from tests.durability.conversation import (
 from tests.durability.index_contents import read_indexes
 from tests.durability.material import long_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_ready
-from tests.processes import PerdureProcess, wait_until
+from tests.running.processes import PerdureProcess, wait_until
 
 pytestmark = pytest.mark.timeout(400)
 HELD = 75

@@ -23,7 +23,7 @@ from tests.durability.conversation import (
 from tests.durability.index_contents import read_indexes
 from tests.durability.material import long_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_ready, prove_removed
-from tests.processes import PerdureProcess
+from tests.running.processes import PerdureProcess
 
 OLD, SECOND, THIRD = 10, 20, 30
 """Sections of the document that was there before, and of the two uploads."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.builders import embedding_fixture, parsers_fixture, world_fixture
+from tests.world.fixtures import children_fixture, embedding_fixture, world_fixture
 
-__all__ = ["embedding_fixture", "parsers_fixture", "world_fixture"]
+__all__ = ["children_fixture", "embedding_fixture", "world_fixture"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import PerdureProcess, wait_until
+from tests.running.processes import PerdureProcess, wait_until
 
 pytestmark = pytest.mark.peers
 TEXT = b"# Leave policy\n\nEvery employee has 27 days of annual leave. The form is HR-4711.\n"

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.domain_events import EVENT_TYPES
 from services.answers.no_evidence import NOT_IN_THE_DOCUMENTS
-from tests.builders import TENANT, Person, World
+from tests.world.builders import TENANT, Person, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 HANDBOOK = """# Travel

@@ -13,8 +13,8 @@ from schemas.errors import PermanentFailure, TransientFailure
 from schemas.runs import RunEnd
 from services.answers.retrieving import AnswerWork
 from services.events import run_ending
-from tests.builders import World
 from tests.fakes.openai_server import CONTEXT_LENGTH_ERROR, OpenAIServer, Reply
+from tests.world.builders import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 MODEL = "openai-chat:test-model"

@@ -10,8 +10,8 @@ from schemas.errors import PermanentFailure
 from schemas.settings import ParsingSettings, Settings
 from services.documents.parser_pool import ParserPool
 from services.ingestion.parse_stage import ParseStage
-from tests.builders import World
 from tests.integration.ingestion import made_files
+from tests.world.builders import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CASES = Path(__file__).parents[2] / "cases" / "inputs"

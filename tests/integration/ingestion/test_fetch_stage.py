@@ -12,8 +12,8 @@ from schemas.errors import TransientFailure
 from schemas.settings import FetchSettings
 from services.gateways.safe_fetch import SafeFetch
 from services.ingestion.fetch_stage import FetchStage
-from tests.builders import World
 from tests.fakes.web_listener import WebListener, listening, page
+from tests.world.builders import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 HTML = b"<html><title>Leave</title><body><main><h1>Leave</h1><p>Thirty days of leave.</p></main></body></html>"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import World
 from tests.integration.ingestion import made_files
+from tests.world.builders import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CASES = Path(__file__).parents[2] / "cases" / "inputs"

@@ -11,7 +11,7 @@ import pytest
 from schemas.documents import DocumentView
 from schemas.index_records import IndexedChunk
 from services.retrieval.index_tokens import chunk_tokens
-from tests.builders import TENANT, Person, World
+from tests.world.builders import TENANT, Person, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TEXT = "# Vault\n\nThe vault code is kept by Karin.\n\n## Keys\n\nSpare keys hang in the workshop."

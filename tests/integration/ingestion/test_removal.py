@@ -16,9 +16,9 @@ from services.answers.retrieving import AnswerWork
 from services.stores import embeddings_store, event_log
 from services.stores.documents_store import DocumentGone
 from services.stores.tables.facts import audit_log
-from tests.builders import TENANT, World
 from tests.integration.ingestion import made_files
-from tests.work_off import STAGES
+from tests.world.builders import TENANT, World
+from tests.world.work_off import STAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TEXT = "# Heliotrope\n\nThe quokka budget is kept by Zebediah in Wollongong."

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from schemas.errors import Conflict
-from tests.builders import World
+from tests.world.builders import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -9,8 +9,8 @@ import pytest
 from schemas.runs import RunEnd
 from services.ingestion.publish_stage import NewerVersionLive
 from services.stores.database import Row
-from tests.builders import World
-from tests.work_off import STAGES
+from tests.world.builders import World
+from tests.world.work_off import STAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 OLD = "# Travel\n\nThe limit for a hotel night is 100 euro.\n\n## Food\n\nLunch is paid in full."

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.errors import Conflict, NotFound, PermanentFailure
 from schemas.identity import GroupDraft, UserChange
-from tests.builders import TENANT, Person, World
+from tests.world.builders import TENANT, Person, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TEXT = "# Vault\n\nThe vault code is kept by Karin."

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from schemas.errors import InvalidRequest, Unavailable
-from tests.builders import TENANT, World
 from tests.integration.retrieval import scripts
+from tests.world.builders import TENANT, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ODD_QUERIES = [

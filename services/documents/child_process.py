@@ -1,4 +1,4 @@
-"""One child of the parser pool, seen from the parent."""
+"""One child of a pool, seen from the parent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from schemas.errors import Failure, PermanentFailure, TransientFailure
 from schemas.settings import ParsingSettings
 from services.documents.bounds import bound_reached
-from services.documents.parser_frames import HEADER, ChildSetup, ParseReply, ParseRequest, frame
+from services.documents.child_frames import HEADER, ChildRequest, ChildSetup, frame
 from services.gateways.python_child import python_command, python_environment
 
 _KEPT_VARIABLES = {"PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "TZ", "VIRTUAL_ENV"}
@@ -23,24 +23,24 @@ _REPLY_BYTES_PER_CHARACTER = 12
 _REPLY_BYTES_FREE = 64_000_000
 
 
-class ParserProcess:
+class ChildProcess:
     """Started, set up and asked one thing at a time. After anything but a proper reply it must be killed."""
 
     def __init__(self, process: Process, limits: ParsingSettings, errors: IO[bytes]) -> None:
         self._process = process
         self._limits = limits
         self._errors = errors
-        self.files = 0
+        self.requests = 0
 
     @classmethod
-    async def start(cls, limits: ParsingSettings, errors: IO[bytes]) -> Self:
-        """A child that has imported the parsers and confined itself. `errors` takes its stderr and is then ours.
+    async def start(cls, module: str, limits: ParsingSettings, errors: IO[bytes]) -> Self:
+        """A child that has imported `module` and confined itself. `errors` takes its stderr and is then ours.
 
-        The environment holds no setting of ours: a parser that is taken over finds no key.
+        The environment holds no setting of ours: a child that is taken over finds no key.
         """
         environment = {name: value for name, value in python_environment().items() if name in _KEPT_VARIABLES}
         process = await asyncio.create_subprocess_exec(
-            *python_command("services.documents.parser_child"),
+            *python_command(module),
             stdin=PIPE,
             stdout=PIPE,
             stderr=errors,
@@ -70,14 +70,13 @@ class ParserProcess:
         except ChildProcessError:
             return False
 
-    async def ask(self, request: ParseRequest) -> ParseReply:
-        """The child's reply. Raises the failure that its death means."""
-        self.files += 1
+    async def ask(self, request: ChildRequest) -> bytes:
+        """The JSON of the child's reply. Raises the failure that its death means."""
+        self.requests += 1
         try:
-            body = await self._exchange(request)
+            return await self._exchange(request)
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise self.death_failure(await self._process.wait(), request.name) from error
-        return await asyncio.to_thread(ParseReply.model_validate_json, body)
 
     async def _exchange(self, message: BaseModel) -> bytes:
         assert self._process.stdin is not None
@@ -86,7 +85,7 @@ class ParserProcess:
         await self._process.stdin.drain()
         (length,) = HEADER.unpack(await self._process.stdout.readexactly(HEADER.size))
         if length > _REPLY_BYTES_FREE + _REPLY_BYTES_PER_CHARACTER * self._limits.text_chars:
-            raise PermanentFailure("corrupt", "the parser's reply is larger than any document")
+            raise PermanentFailure("corrupt", "the child's reply is larger than any document")
         return await self._process.stdout.readexactly(length)
 
     def death_failure(self, status: int, name: str) -> Failure:
@@ -96,15 +95,15 @@ class ParserProcess:
                 "timeout", f"reading {name!r} takes too much processor time", "cpu_s", self._limits.cpu_s
             )
         if status == -signal.SIGKILL:
-            return TransientFailure("worker_lost", f"the parser of {name!r} was killed from outside")
+            return TransientFailure("worker_lost", f"the process that read {name!r} was killed from outside")
         self._errors.seek(0)
         if any(sign in self._errors.read()[-20_000:] for sign in _OUT_OF_MEMORY):
             return bound_reached(
                 "memory", f"reading {name!r} takes too much memory", "memory_mb", self._limits.memory_mb
             )
         if status < 0:
-            return PermanentFailure("corrupt", f"{name!r} crashes its parser ({signal.Signals(-status).name})")
-        return PermanentFailure("corrupt", f"the parser of {name!r} ended with status {status}")
+            return PermanentFailure("corrupt", f"{name!r} crashes what reads it ({signal.Signals(-status).name})")
+        return PermanentFailure("corrupt", f"the process that read {name!r} ended with status {status}")
 
     def send_kill(self) -> None:
         """End it; to be followed by `kill`, which waits."""

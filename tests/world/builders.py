@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import pytest_asyncio
 from sqlalchemy import String, cast, delete, func, select
 from sqlalchemy.dialects.postgresql import JSONB
 
-from infra.wiring import chat_models
 from schemas.access import Actor, SpaceRole, TenantRole
 from schemas.answers import AnswerRequest, AnswerView
 from schemas.documents import DocumentView, Receipt, Upload
@@ -25,35 +20,19 @@ from schemas.identifiers import document_stream, new_id
 from schemas.identity import ApiKeyCreated, ApiKeyDraft, GrantDraft, SpaceDraft, UserView
 from schemas.runs import RunEvent
 from schemas.search import SearchFilters, SearchRequest, SearchResult
-from schemas.settings import EmbeddingSettings, ParsingSettings, Settings
+from schemas.settings import Settings
 from services.access import api_keys, users
 from services.access.api_key import new_key
 from services.access.authenticate import Caller
 from services.access.identity import Identity
 from services.access.load_access import effective_scopes
 from services.answers.asking import Asking
-from services.answers.generating import Generating
-from services.answers.retrieving import AnswerWork, Retrieving
-from services.documents.parser_pool import ParserPool
-from services.gateways.local_embedding import LocalEmbedding
-from services.gateways.safe_fetch import SafeFetch
-from services.ingestion.access_refresh import AccessRefresh
-from services.ingestion.chunk_stage import ChunkStage
-from services.ingestion.embed_stage import EmbedStage
-from services.ingestion.ending import Ending
-from services.ingestion.enrich_stage import EnrichStage
-from services.ingestion.fetch_stage import FetchStage
+from services.answers.retrieving import AnswerWork
 from services.ingestion.index_repair import IndexRepair
-from services.ingestion.index_stage import IndexStage
 from services.ingestion.member_reception import MemberReception
-from services.ingestion.parse_stage import ParseStage
-from services.ingestion.publish_stage import PublishStage
 from services.ingestion.reception import Reception
-from services.ingestion.removal import Removal
-from services.ingestion.space_removal import SpaceRemoval
 from services.ingestion.version_work import VersionWork
 from services.retrieval.finding import Finding
-from services.retrieval.recall import Recall
 from services.retrieval.search import Search
 from services.retrieval.statistics import Statistics
 from services.stores import (
@@ -70,10 +49,9 @@ from services.stores.database import Database, Row
 from services.stores.tables import metadata
 from services.stores.tables.documents import document_versions, documents
 from services.stores.tables.runs import runs
-from tests.embedding_edge import CountedEmbedding, RememberedEmbedding
-from tests.index_edges import HookedKeywords, HookedVectors
-from tests.integration.gateways.model_folder import FOLDER
-from tests.work_off import WorkOff, work_of
+from tests.world.embedding_edge import CountedEmbedding
+from tests.world.index_edges import HookedKeywords, HookedVectors
+from tests.world.work_off import WorkOff, work_of
 
 TENANT = "acme"
 
@@ -293,101 +271,3 @@ class World:
         for key in await self.blob_keys():
             parts += [key, (await self.blobs.get(key)).decode("utf-8", "ignore")]
         return "\n".join(parts)
-
-
-async def _leave_it_queued(destination: str, stream: str) -> None:
-    """No Temporal here: `WorkOff` looks for queued runs itself."""
-
-
-def build_world(
-    database: Database, folder: Path, remembered: RememberedEmbedding, parsers: ParserPool, settings: Settings
-) -> World:
-    """Put together as `infra/wiring.py` does, with the stages called straight instead of by activities."""
-    blobs = BlobStore.at_directory(folder / "blobs")
-    vectors, keywords = HookedVectors(folder / "qdrant"), HookedKeywords(folder / "tantivy")
-    model = CountedEmbedding(remembered)
-    reception = Reception(database, _leave_it_queued, settings.limits, lambda: None)
-    members = MemberReception(database, reception)
-    finding = Finding(database, Recall(vectors, keywords, model, settings.retrieval), vectors, settings.retrieval)
-    statistics = Statistics(database, keywords, model)
-    index = IndexStage(database, model, vectors, keywords)
-    retrieving = Retrieving(database, finding, statistics, vectors, settings.retrieval, settings.answers)
-    work = WorkOff(
-        database=database,
-        identity=Identity.of(database),
-        fetch=FetchStage(database, blobs, SafeFetch(settings.fetch, settings.limits.upload_bytes)),
-        parse=ParseStage(database, blobs, parsers, members.receive),
-        chunk=ChunkStage(database, blobs, model.tokens, settings.chunking),
-        embed=EmbedStage(database, model, settings.embedding, _no_failpoint),
-        index=index,
-        publishing=PublishStage(database, model, vectors, keywords),
-        enrich=EnrichStage(database),
-        ending=Ending(database),
-        removal=Removal(database, blobs, model, vectors, keywords),
-        space_removal=SpaceRemoval(database, reception),
-        access_refresh=AccessRefresh(database, index),
-        retrieving=retrieving,
-        generating=Generating(database, retrieving, chat_models(settings, os.environ), settings.answers, _no_failpoint),
-    )
-    return World(
-        settings=settings,
-        database=database,
-        blobs=blobs,
-        vectors=vectors,
-        keywords=keywords,
-        model=model,
-        reception=reception,
-        finding=finding,
-        searching=Search(finding, settings.limits),
-        asking=Asking(database, _leave_it_queued, settings.answers, settings.chat_model, lambda: None),
-        repair=IndexRepair(database, index, vectors, keywords, model),
-        work=work,
-        members=members,
-        statistics=statistics,
-    )
-
-
-def _no_failpoint(name: str) -> None:
-    """Nothing is killed here."""
-
-
-@pytest_asyncio.fixture(name="embedding", scope="session", loop_scope="session")
-async def embedding_fixture() -> AsyncIterator[RememberedEmbedding]:
-    model = LocalEmbedding(FOLDER, EmbeddingSettings(niceness=0))
-    await model.start()
-    yield RememberedEmbedding(model)
-    await model.stop()
-
-
-@pytest_asyncio.fixture(name="parsers", scope="session", loop_scope="session")
-async def parsers_fixture() -> AsyncIterator[ParserPool]:
-    pool = ParserPool(ParsingSettings(niceness=0))
-    await pool.start()
-    yield pool
-    await pool.stop()
-
-
-@asynccontextmanager
-async def opened_world(
-    database_url: str, folder: Path, remembered: RememberedEmbedding, parsers: ParserPool
-) -> AsyncIterator[World]:
-    database = Database(database_url)
-    world = build_world(database, folder, remembered, parsers, Settings())
-    await world.vectors.open()
-    await world.keywords.open()
-    await world.statistics.prepare()
-    world.model.asked.clear()
-    world.root = await world.person("admin")
-    yield world
-    await world.keywords.close()
-    await world.vectors.close()
-    await database.close()
-
-
-@pytest_asyncio.fixture(name="world", loop_scope="session")
-async def world_fixture(
-    database_url: str, tmp_path: Path, embedding: RememberedEmbedding, parsers: ParserPool
-) -> AsyncIterator[World]:
-    """Tests that take it run on the session's event loop: `pytestmark = pytest.mark.asyncio(loop_scope="session")`."""
-    async with opened_world(database_url, tmp_path, embedding, parsers) as world:
-        yield world

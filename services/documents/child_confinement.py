@@ -1,4 +1,4 @@
-"""What a parser's process gives up before it sees a file: memory, time, network, core dumps, a life of its own."""
+"""What a pool's child gives up before it sees a document: memory, time, network, core dumps, a life of its own."""
 
 from __future__ import annotations
 

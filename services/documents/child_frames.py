@@ -1,4 +1,4 @@
-"""What the parser pool and its children say to each other: frames of 4 bytes of length and that much JSON."""
+"""What a pool and its children say to each other: frames of 4 bytes of length and that much JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import struct
 
 from pydantic import BaseModel
 
-from schemas.parsed_documents import ParsedDocument
 from schemas.settings import ParsingSettings
 
 HEADER = struct.Struct(">I")
@@ -19,20 +18,15 @@ class ChildSetup(BaseModel):
     parent: int
 
 
-class ParseRequest(BaseModel):
-    """What the pool asks of a child."""
+class ChildRequest(BaseModel):
+    """What a child is asked; `name` is the document's, for people."""
 
-    path: str
     name: str
-    media_type: str | None
-    scratch: str
-    depth: int
 
 
-class ParseReply(BaseModel):
-    """A document, or the code and detail of a PermanentFailure, or neither: the child is ready."""
+class ChildReply(BaseModel):
+    """The code and detail of a PermanentFailure; without a code all went well. Kinds of work add what they give."""
 
-    document: ParsedDocument | None = None
     code: str | None = None
     detail: str = ""
 

@@ -1,0 +1,1 @@
+"""Running Perdure, and the tests themselves, as processes."""
