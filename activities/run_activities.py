@@ -53,13 +53,12 @@ async def claim_run(database: Database, runner: StepRunner, input: WorkflowInput
     async def work() -> None:
         nonlocal status, kind
         async with database.begin(input.tenant) as transaction:
-            before = await runs_store.get(transaction, input.run_id)
             row = await runs_store.claim(transaction, input.run_id, execution_id)
             if row is None:
                 status = "not_ours"
                 return
             kind = row["kind"]
-            if before is not None and before["execution_id"] is None:
+            if row["execution_id"] is None:
                 started = RunEventDraft(type="run.started", data={"kind": row["kind"], "policies": POLICIES})
                 await run_event_log.append(transaction, input.run_id, [started])
 

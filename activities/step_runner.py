@@ -14,7 +14,7 @@ from schemas.errors import EngineDown, PermanentFailure
 from schemas.settings import WorkSettings
 from schemas.workflow_contracts import StepResult, WorkflowInput
 from services.events.cancel_watch import CancelWatch
-from services.stores import runs_store
+from services.stores import precedence, runs_store
 from services.stores.database import Database
 
 HEARTBEAT_EVERY_S = 0.5
@@ -25,16 +25,32 @@ Failpoint = Callable[[str], None]
 
 
 class StepRunner:
-    """Wraps the work of every activity. `failpoint` is a no-op unless a test's environment asks for a kill."""
+    """Wraps the work of every activity. `failpoint` is a no-op unless a test's environment asks for a kill.
 
-    def __init__(self, database: Database, cancels: CancelWatch, settings: WorkSettings, failpoint: Failpoint) -> None:
+    `prompt`: a person waits for these steps, so they give way to nothing.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        cancels: CancelWatch,
+        settings: WorkSettings,
+        failpoint: Failpoint,
+        *,
+        prompt: bool = False,
+    ) -> None:
         self._database = database
         self._cancels = cancels
         self._settings = settings
         self.failpoint = failpoint
+        self._prompt = prompt
 
     async def run(self, step: str, input: WorkflowInput, work: Work, *, cancellable: bool = True) -> StepResult:
         """Gives a StepResult, or raises the ApplicationError that failure_mapping decides on."""
+        with precedence.prompt() if self._prompt else contextlib.nullcontext():
+            return await self._run(step, input, work, cancellable)
+
+    async def _run(self, step: str, input: WorkflowInput, work: Work, cancellable: bool) -> StepResult:
         structlog.contextvars.bind_contextvars(run=input.run_id, tenant=input.tenant, step=step)
         try:
             if cancellable and await self._cancel_requested(input):

@@ -6,7 +6,6 @@ needs none of them.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+import uvloop
 
 from infra.load_settings import BadSettings, load_settings
 from schemas.errors import Failure, PerdureError
@@ -105,7 +105,7 @@ def _run(role: str, process: str, *arguments: Any) -> NoReturn:
         telemetry.configure_traces(os.environ, role)
         code = getattr(import_module(module), function)(settings, *arguments)
         if inspect.iscoroutine(code):
-            code = asyncio.run(code)
+            code = uvloop.run(code)
     except (BadSettings, ValueError) as error:
         _leave(BAD_CONFIGURATION, f"perdure: {error}")
     except Failure as failure:

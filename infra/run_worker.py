@@ -52,7 +52,7 @@ def build_worker(
         activities=activities,
         workflow_runner=sandbox(),
         max_cached_workflows=settings.cached_workflows,
-        max_concurrent_activities=settings.worker_slots,
+        max_concurrent_activities=settings.ingest_slots if queue == INGEST_QUEUE else settings.worker_slots,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
         default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,

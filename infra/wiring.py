@@ -99,7 +99,7 @@ def build_engines(settings: Settings, database_url: str, temporal: Client, data:
     """`data` holds the embedded indexes and blobs; a URL in the settings takes the place of each."""
     return Engines(
         settings=settings,
-        database=Database(database_url),
+        database=Database(database_url, give_way_s=settings.work.give_way_s),
         blobs=BlobStore.at_url(settings.blob_url) if settings.blob_url else BlobStore.at_directory(data / "blobs"),
         vectors=build_vectors(settings, data),
         keywords=build_keywords(settings, data),
@@ -174,11 +174,12 @@ def build_services(engines: Engines, delivery: OutboxDelivery, failpoint: Callab
 
 def build_activities(services: Services) -> ActivityLists:
     engines = services.engines
-    runner = StepRunner(engines.database, services.cancels, engines.settings.work, services.failpoint)
+    basics = (engines.database, services.cancels, engines.settings.work, services.failpoint)
+    runner = StepRunner(*basics)
     runs = RunActivities(engines.database, runner)
     ingest = _ingest_activities(services, runner)
     removal = _removal_activities(services, runner)
-    answer = _answer_activities(services, runner)
+    answer = _answer_activities(services, StepRunner(*basics, prompt=True))
     shared: list[Callable[..., Any]] = [runs.claim, runs.show_waiting, runs.show_resumed]
     return {
         INGEST_QUEUE: [

@@ -122,7 +122,11 @@ class WorkSettings(Section):
     transient_tries: int = Field(5, ge=1, description="tries of a step that fails in a way that may pass")
     reconcile_every_s: float = Field(60, gt=0, description="seconds between two looks for work that stands still")
     stalled_after_s: float = Field(120, gt=0, description="seconds without movement after which a run is looked at")
-    worker_slots: int = Field(16, ge=1, description="activities one worker runs at once")
+    give_way_s: float = Field(
+        0.1, ge=0, le=5, description="longest that a transaction of background work waits for searches to go ahead"
+    )
+    worker_slots: int = Field(16, ge=1, description="activities one worker of answers runs at once")
+    ingest_slots: int = Field(4, ge=1, description="activities one worker of ingests runs at once")
     cached_workflows: int = Field(200, ge=0, description="workflows kept in memory between their steps")
     graceful_stop_s: float = Field(5, ge=0, description="seconds running activities get at shutdown")
 

@@ -56,12 +56,13 @@ class Retrieving:
 
     async def run(self, work: AnswerWork) -> dict[str, int]:
         """Counts: passages, enough (1 when there is evidence). A second run of the step finds the first one's result."""
-        async with self._database.begin(work.tenant) as transaction:
-            stored = await runs_store.step_result(transaction, work.run_id, STEP)
-            row = await answers_store.get(transaction, work.answer_id)
-        if stored is not None:
-            return dict(stored["counts"])
-        return await self._retrieve(work, row)
+        with self._database.precedence.ahead():
+            async with self._database.begin(work.tenant) as transaction:
+                stored = await runs_store.step_result(transaction, work.run_id, STEP)
+                row = await answers_store.get(transaction, work.answer_id)
+            if stored is not None:
+                return dict(stored["counts"])
+            return await self._retrieve(work, row)
 
     async def again(self, work: AnswerWork) -> None:
         """For passages whose versions were replaced meanwhile: what is found now takes their place."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from contextlib import nullcontext
+from typing import Annotated, Any, ClassVar
 
 from fastapi import Depends, Request, Security
 from fastapi.routing import APIRoute
@@ -90,20 +91,32 @@ def _joined(text: str) -> str:
 class KeyedRoute(APIRoute):
     """A route that needs a key: authenticates first, reads the body after that."""
 
+    goes_ahead: ClassVar[bool] = False
+    """Whether background work waits for such a request, without its body's way in and its reply's way out."""
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            await caller_of(request)
+            ahead = api_state(request).container.database.precedence.ahead if self.goes_ahead else nullcontext
+            with ahead():
+                await caller_of(request)
             clean = _Request(request.scope, request.receive)
             try:
                 if self.body_field is not None:
                     await clean.body()  # here its bounds speak for themselves; FastAPI would call them unreadable
-                return await handler(clean)
+                with ahead():
+                    return await handler(clean)
             except RecursionError as error:
                 raise Malformed("The body is nested too deeply.") from error
 
         return handle
+
+
+class PromptRoute(KeyedRoute):
+    """A question that is over in some milliseconds."""
+
+    goes_ahead = True
 
 
 async def _reader(request: Request, _: Annotated[object, Security(BEARER)] = None) -> Caller:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from schemas.errors import EngineDown, Failure, Problem
 from services.api import metrics, problems, trace_context
+from services.stores.precedence import prompt
 
 ACCEPTED_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
@@ -45,7 +46,8 @@ class RequestScope:
 
     async def _serve(self, scope: Scope, receive: Receive, reply: _Reply, request_id: str) -> None:
         try:
-            await self._app(scope, receive, reply)
+            with prompt():
+                await self._app(scope, receive, reply)
         except ClientDisconnect:
             return
         except Exception as error:

@@ -35,11 +35,10 @@ class EmbedStage:
             await enter_stage(transaction, work, "embedding")
             missing = await chunks_store.missing_inputs(transaction, work.document_id, work.version, self._model.name)
             made = await self._made_before(transaction, work)
-        progress = StageProgress(self._database, work, "embedding", "chunks")
+        progress = StageProgress(work, "embedding", "chunks")
         for start in range(0, len(missing), self._settings.batch):
             batch = missing[start : start + self._settings.batch]
-            made = await self._embed(work, batch, made)
-            await progress.show(start + len(batch), len(missing))
+            made = await self._embed(work, batch, made, progress, start + len(batch), len(missing))
             self._failpoint("embed.between_batches")
         return {"chunks": len(missing), "made": made}
 
@@ -47,7 +46,9 @@ class EmbedStage:
         stored = await runs_store.step_result(transaction, work.run_id, STEP)
         return int((stored or {}).get("made", 0))
 
-    async def _embed(self, work: VersionWork, batch: Sequence[Row], made: int) -> int:
+    async def _embed(
+        self, work: VersionWork, batch: Sequence[Row], made: int, progress: StageProgress, done: int, total: int
+    ) -> int:
         """Embeds one batch and keeps vectors and count in one transaction, so the count survives a kill too."""
         refused: RejectedTexts | None = None
         try:
@@ -62,6 +63,7 @@ class EmbedStage:
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             await embeddings_store.store(transaction, self._model.name, by_hash)
             await runs_store.store_step(transaction, work.run_id, STEP, {"made": made + len(by_hash)})
+            await progress.show(transaction, done, total)
         if refused is not None:
             raise PermanentFailure("model_unavailable", refused.detail)
         return made + len(by_hash)

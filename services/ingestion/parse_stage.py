@@ -48,15 +48,17 @@ class ParseStage:
             raise PermanentFailure("corrupt", "The uploaded bytes of this version are not there any more")
         with tempfile.TemporaryDirectory(prefix="perdure-parse-") as folder:
             parsed = await self._parse(work, document, version, Path(folder))
+            counts = {
+                "blocks": parsed.blocks,
+                "characters": parsed.characters,
+                "pages": parsed.coverage.pages,
+                "members": len(parsed.members),
+            }
             if stored is None:
-                await self._store(work, document, parsed)
+                await self._store(work, document, parsed, {} if parsed.members else counts)
+                if not parsed.members:
+                    return counts
             await self._receive(work, document, version, parsed)
-        counts = {
-            "blocks": parsed.blocks,
-            "characters": parsed.characters,
-            "pages": parsed.coverage.pages,
-            "members": len(parsed.members),
-        }
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             await runs_store.store_step(transaction, work.run_id, STEP, counts)
         return counts
@@ -72,6 +74,8 @@ class ParseStage:
 
     async def _depth(self, work: VersionWork, document: Row) -> int:
         depth, parent = 0, document["parent_id"]
+        if parent is None:
+            return depth
         async with self._database.begin(work.tenant) as transaction:
             while parent is not None:
                 depth += 1
@@ -79,8 +83,8 @@ class ParseStage:
                 parent = row["parent_id"] if row is not None else None
         return depth
 
-    async def _store(self, work: VersionWork, document: Row, parsed: ParsedFile) -> None:
-        """Blobs first, then the row that names them (invariant 1)."""
+    async def _store(self, work: VersionWork, document: Row, parsed: ParsedFile, result: dict[str, int]) -> None:
+        """Blobs first, then the row that names them (invariant 1). An empty `result`: members are still to be received."""
         text_key = f"{work.blob_prefix}/text"
         await self._blobs.put_file(text_key, Path(parsed.text_file))
         await self._blobs.put_file(f"{work.blob_prefix}/canonical.json", Path(parsed.canonical_file))
@@ -96,7 +100,7 @@ class ParseStage:
             data["title"] = parsed.title[:1_024]
         async with documents_store.writing(self._database, work.tenant, work.document_id) as transaction:
             await documents_store.append(transaction, work.document_id, "document.parsed", data, run_id=work.run_id)
-            await runs_store.store_step(transaction, work.run_id, STEP, {})
+            await runs_store.store_step(transaction, work.run_id, STEP, result)
 
     async def _receive(self, work: VersionWork, document: Row, version: Row, parsed: ParsedFile) -> None:
         uploads = []

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, and_, func, insert, null, or_, select, update
+from sqlalchemy import RowMapping, Select, and_, bindparam, func, insert, null, or_, select, update
 
 from schemas.access import Actor
 from services.stores.database import Transaction
@@ -35,9 +35,13 @@ def _usable() -> Select[tuple[str, str, str, list[str] | None, str, datetime | N
     )
 
 
+_USABLE_BY_HASH = _usable().where(api_keys.c.hash == bindparam("secret_hash"))
+"""Built once: every request asks it."""
+
+
 async def usable_by_hash(transaction: Transaction, secret_hash: str) -> RowMapping | None:
     """Tenant, user, role and scopes of the key with this hash. The transaction is over all tenants: the key names its own."""
-    return await transaction.one_or_none(_usable().where(api_keys.c.hash == secret_hash))
+    return await transaction.one_or_none(_USABLE_BY_HASH, {"secret_hash": secret_hash})
 
 
 async def rights(transaction: Transaction, actor: Actor) -> RowMapping | None:

@@ -20,6 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from schemas.errors import EngineDown, TransientFailure
+from services.stores.precedence import Precedence
 
 Row = RowMapping
 """A row as stores give it to services: a mapping by column name."""
@@ -34,6 +35,7 @@ class Transaction:
 
     def __init__(self, connection: AsyncConnection, tenant: str, now: datetime) -> None:
         self._connection = connection
+        self._locked: set[str] = set()
         self.tenant = tenant
         self.now = now
 
@@ -58,9 +60,13 @@ class Transaction:
         await self.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": channel, "payload": payload})
 
     async def lock(self, name: str, *, shared: bool = False) -> None:
-        """Takes an advisory lock that ends with this transaction."""
+        """Takes an advisory lock that ends with this transaction; one that it holds alone already is not asked for again."""
+        if name in self._locked:
+            return
         function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
         await self.execute(text(f"SELECT {function}(hashtextextended(:name, 0))"), {"name": name})
+        if not shared:
+            self._locked.add(name)
 
     async def try_lock(self, name: str) -> bool:
         statement = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0))")
@@ -70,8 +76,11 @@ class Transaction:
 class Database:
     """A pool of connections to one Postgres. `begin(tenant)` is the blessed way in."""
 
-    def __init__(self, url: str, *, pool_size: int = 20, statement_timeout_s: float = 60) -> None:
+    def __init__(
+        self, url: str, *, pool_size: int = 20, statement_timeout_s: float = 60, give_way_s: float = 0.1
+    ) -> None:
         self.url = url
+        self.precedence = Precedence(give_way_s)
         options = (
             f"-c statement_timeout={int(statement_timeout_s * 1000)} -c lock_timeout={int(statement_timeout_s * 1000)}"
         )
@@ -102,6 +111,7 @@ class Database:
     async def _transaction(self, tenant: str) -> AsyncIterator[Transaction]:
         if not tenant:
             raise ValueError("a transaction needs a tenant")
+        await self.precedence.give_way()
         try:
             async with self._engine.begin() as connection:
                 await connection.exec_driver_sql(_begin_for(tenant), execution_options=_VERBATIM)

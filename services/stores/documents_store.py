@@ -18,7 +18,6 @@ from services.stores.database import Database, Row, Transaction
 from services.stores.readable import readable
 from services.stores.tables.documents import document_versions, documents
 from services.stores.tables.identity import spaces
-from services.stores.tables.runs import runs
 
 ACCESS_CHANNEL = "perdure_access"
 
@@ -155,12 +154,9 @@ async def append(
     await event_log.append(transaction, draft, actor=actor, correlation=run_id, traceparent=traceparent)
 
 
-async def set_progress(
-    transaction: Transaction, document_id: str, run_id: str, done: int, total: int, unit: str
-) -> None:
+async def set_progress(transaction: Transaction, document_id: str, done: int, total: int, unit: str) -> None:
     """How far the stage is: the one column that is no event and that a rebuild need not give again."""
     progress = {"done": done, "total": total, "unit": unit}
-    await transaction.execute(update(runs).where(runs.c.id == run_id).values(progressed_at=transaction.now))
     await transaction.execute(update(documents).where(documents.c.id == document_id).values(progress=progress))
 
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select, text, update
+from sqlalchemy import ColumnElement, bindparam, func, insert, select, text, update
+from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.domain_events import EVENT_TYPES, DomainEvent, EventDraft, topic_of
 from services.stores import projections
@@ -15,6 +16,20 @@ from services.stores.tables.facts import domain_events, outbox
 
 MAX_EVENT_BYTES = 64_000
 OUTBOX_CHANNEL = "perdure_outbox"
+_APPEND = text(
+    """
+    WITH event AS (
+        INSERT INTO domain_events (stream, stream_version, type, data, actor, cause, correlation, traceparent, time)
+        SELECT :stream, coalesce(max(stream_version), 0) + 1, :type, :data, :actor, :cause, :correlation, :traceparent, :time
+        FROM domain_events WHERE stream = :stream
+        RETURNING position, stream_version
+    )
+    INSERT INTO outbox (destination, stream, payload, position, stream_version, created_at)
+    SELECT :destination, :stream, '{}'::jsonb, position, stream_version, :time FROM event
+    RETURNING position, stream_version, pg_notify(:channel, :destination)
+    """
+).bindparams(bindparam("data", type_=JSONB), bindparam("channel", OUTBOX_CHANNEL))
+"""Event and outbox row in one statement, with the stream's next version: every step of every run writes some of these."""
 
 
 async def append(
@@ -31,13 +46,8 @@ async def append(
     if len(json.dumps(draft.data)) > MAX_EVENT_BYTES:
         raise ValueError(f"the data of {draft.type} is over {MAX_EVENT_BYTES} bytes: events hold references, not text")
     await lock_stream(transaction, draft.stream)
-    newest = select(func.coalesce(func.max(domain_events.c.stream_version), 0)).where(
-        domain_events.c.stream == draft.stream
-    )
-    version = int(await transaction.scalar(newest)) + 1
     row = {
         "stream": draft.stream,
-        "stream_version": version,
         "type": draft.type,
         "data": draft.data,
         "actor": actor,
@@ -46,17 +56,10 @@ async def append(
         "traceparent": traceparent,
         "time": transaction.now,
     }
-    position = await transaction.scalar(insert(domain_events).values(**row).returning(domain_events.c.position))
-    event = DomainEvent(position=position, tenant=transaction.tenant, **row)
+    (written,) = await transaction.all(_APPEND, {**row, "destination": topic_of(draft.stream)})
+    place = {"position": written["position"], "stream_version": written["stream_version"]}
+    event = DomainEvent(tenant=transaction.tenant, **place, **row)
     await projections.apply(transaction, event)
-    await enqueue(
-        transaction,
-        topic_of(draft.stream),
-        draft.stream,
-        {},
-        position=event.position,
-        stream_version=event.stream_version,
-    )
     return event
 
 
@@ -71,17 +74,12 @@ async def enqueue(
     destination: str,
     stream: str,
     payload: dict[str, Any],
-    *,
-    position: int | None = None,
-    stream_version: int | None = None,
 ) -> int:
-    """Queues what must happen outside after this commit. A Kafka row names its event instead of repeating it."""
+    """Queues what must happen outside after this commit."""
     row = {
         "destination": destination,
         "stream": stream,
         "payload": payload,
-        "position": position,
-        "stream_version": stream_version,
         "created_at": transaction.now,
     }
     notice = func.pg_notify(OUTBOX_CHANNEL, destination)  # heard after commit; here it costs no round trip

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Text, and_, cast, exists, func, literal, or_, select
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from schemas.access import Actor
 from schemas.index_records import IndexFilter
 from schemas.passages import PassageChunk
 from services.stores.database import Transaction
-from services.stores.readable import readable
+from services.stores.readable import ACTORS_KEPT, readable
 from services.stores.tables.documents import chunks, document_versions, documents, version_chunks
 
 _COLUMNS = (
@@ -71,45 +85,69 @@ async def verify(transaction: Transaction, actor: Actor, chunk_ids: Sequence[str
     """The chunks among `chunk_ids` that this actor may be shown now, by id. What the index said of them is not believed."""
     if not chunk_ids or flt.matches_nothing:
         return LiveChunks([])
-    asked = version_chunks.c.chunk_id == func.any(cast(literal(list(chunk_ids)), ARRAY(Text)))
-    statement = _live().where(asked, readable(actor), *_asked_filters(flt))
-    return LiveChunks(await transaction.all(statement))
+    filters = {name: value for name, value in _values_of(flt).items() if value is not None and value != []}
+    statement = _verifying(actor, frozenset(filters))
+    return LiveChunks(await transaction.all(statement, {"chunk_ids": list(chunk_ids), **filters}))
 
 
-def _asked_filters(flt: IndexFilter) -> list[ColumnElement[bool]]:
+def _values_of(flt: IndexFilter) -> dict[str, Any]:
+    return {
+        "spaces": list(flt.spaces),
+        "documents": list(flt.documents),
+        "tags": list(flt.tags),
+        "sources": list(flt.sources),
+        "media_types": list(flt.media_types),
+        "updated_after": flt.updated_after,
+        "updated_before": flt.updated_before,
+    }
+
+
+def _of(name: str) -> ColumnElement[Any]:
+    """Any element of the list that is sent as `name`."""
+    return func.any(bindparam(name, type_=ARRAY(Text)))
+
+
+def _conditions() -> dict[str, ColumnElement[bool]]:
     """The caller's own filters once more, so that a stale payload in an index cannot widen them."""
-    conditions: list[ColumnElement[bool]] = [documents.c.space_id.in_(list(flt.spaces))]
-    if flt.documents:
-        conditions.append(documents.c.id.in_(list(flt.documents)))
-    if flt.tags:
-        conditions.append(documents.c.tags.op("&&")(cast(list(flt.tags), ARRAY(Text))))
-    if flt.sources:
-        conditions.append(documents.c.source.in_(list(flt.sources)))
-    if flt.media_types:
-        of_live = and_(
-            document_versions.c.document_id == documents.c.id,
-            document_versions.c.number == documents.c.live_version,
-            document_versions.c.media_type.in_(list(flt.media_types)),
-        )
-        conditions.append(exists().where(of_live))
-    if flt.updated_after is not None:
-        conditions.append(func.extract("epoch", documents.c.updated_at) >= flt.updated_after)
-    if flt.updated_before is not None:
-        conditions.append(func.extract("epoch", documents.c.updated_at) < flt.updated_before)
-    return conditions
+    of_live = and_(
+        document_versions.c.document_id == documents.c.id,
+        document_versions.c.number == documents.c.live_version,
+        document_versions.c.media_type == _of("media_types"),
+    )
+    updated = func.extract("epoch", documents.c.updated_at)
+    return {
+        "spaces": documents.c.space_id == _of("spaces"),
+        "documents": documents.c.id == _of("documents"),
+        "tags": documents.c.tags.op("&&")(bindparam("tags", type_=ARRAY(Text))),
+        "sources": documents.c.source == _of("sources"),
+        "media_types": exists().where(of_live),
+        "updated_after": updated >= bindparam("updated_after", type_=BigInteger),
+        "updated_before": updated < bindparam("updated_before", type_=BigInteger),
+    }
+
+
+@lru_cache(ACTORS_KEPT)
+def _verifying(actor: Actor, filters: frozenset[str]) -> Select[Any]:
+    """Built once per actor and kind of filter: it is asked with every search, and building it costs more than sending it."""
+    asked = [condition for name, condition in _conditions().items() if name in filters]
+    return _live().where(version_chunks.c.chunk_id == _of("chunk_ids"), readable(actor), *asked)
 
 
 async def any_superseded(transaction: Transaction, actor: Actor, chunk_ids: Sequence[str]) -> bool:
     """Whether one of these chunks belongs to a readable document whose live version no longer has it."""
-    asked = version_chunks.c.chunk_id == func.any(cast(literal(list(chunk_ids)), ARRAY(Text)))
-    statement = (
+    return await transaction.scalar(_superseded(actor), {"chunk_ids": list(chunk_ids)}) is not None
+
+
+@lru_cache(ACTORS_KEPT)
+def _superseded(actor: Actor) -> Select[Any]:
+    older = and_(version_chunks.c.chunk_id == _of("chunk_ids"), version_chunks.c.version < documents.c.live_version)
+    return (
         select(literal(True))
         .select_from(version_chunks)
         .join(documents, documents.c.id == version_chunks.c.document_id)
-        .where(asked, version_chunks.c.version < documents.c.live_version, readable(actor))
+        .where(older, readable(actor))
         .limit(1)
     )
-    return await transaction.scalar(statement) is not None
 
 
 async def around(

@@ -61,7 +61,10 @@ async def get(transaction: Transaction, run_id: str, *, for_update: bool = False
 
 
 async def claim(transaction: Transaction, run_id: str, execution_id: str) -> RowMapping | None:
-    """Binds the run to this execution, once. None when it has ended or is another execution's (invariant 3)."""
+    """Binds the run to this execution, once; the run as it was before, so the first claim finds no `execution_id` in it.
+
+    None when it has ended or is another execution's (invariant 3).
+    """
     row = await get(transaction, run_id, for_update=True)
     if row is None or row["ended_at"] is not None:
         return None
@@ -70,7 +73,7 @@ async def claim(transaction: Transaction, run_id: str, execution_id: str) -> Row
     if row["execution_id"] is None:
         data = {"state": "running", "execution_id": execution_id, "started_at": transaction.now.isoformat()}
         await append(transaction, row, "run.started", data)
-    return await get(transaction, run_id)
+    return row
 
 
 async def append(transaction: Transaction, run: RowMapping, type: str, data: dict[str, Any]) -> None:

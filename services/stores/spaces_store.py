@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import RowMapping, or_, select, update
+from sqlalchemy import RowMapping, Select, Text, bindparam, or_, select, update
 
 from schemas.access import Actor
 from schemas.errors import Forbidden, NotFound
 from services.stores.database import Transaction
-from services.stores.readable import spaces_with_role
+from services.stores.readable import ACTORS_KEPT, spaces_with_role
 from services.stores.tables.identity import spaces
 
 
 async def resolve(transaction: Transaction, actor: Actor, name: str, least: str = "viewer") -> RowMapping:
     """The space called `name` (id or name). NotFound when the actor has no grant on it, Forbidden when the role is too small."""
-    named = or_(spaces.c.id == name, spaces.c.name == name)
-    visible = select(spaces).where(named, spaces.c.tombstoned_at.is_(None), spaces.c.id.in_(spaces_with_role(actor)))
-    row = next(iter(await transaction.all(visible)), None)
+    row = next(iter(await transaction.all(_visible(actor), {"called": name})), None)
     if row is None:
         raise NotFound(f"There is no space '{name}' that this key can see.", space=name)
     if least != "viewer" and not await has_role(transaction, actor, row["id"], least):
         raise Forbidden(f"This needs the role '{least}' on the space '{row['name']}'.", space=row["id"], needs=least)
     return row
+
+
+@lru_cache(ACTORS_KEPT)
+def _visible(actor: Actor) -> Select[Any]:
+    named = or_(spaces.c.id == bindparam("called", type_=Text), spaces.c.name == bindparam("called", type_=Text))
+    return select(spaces).where(named, spaces.c.tombstoned_at.is_(None), spaces.c.id.in_(spaces_with_role(actor)))
 
 
 async def has_role(transaction: Transaction, actor: Actor, space_id: str, least: str) -> bool:

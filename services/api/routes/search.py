@@ -9,12 +9,12 @@ from starlette.responses import JSONResponse, Response
 
 from schemas.answers import AnswerRequest, AnswerStarted, AnswerView
 from schemas.search import SearchRequest, SearchResult
-from services.api.authentication import KeyedRoute, Reader
+from services.api.authentication import PromptRoute, Reader
 from services.api.event_stream import MEDIA_TYPE, EventStreamResponse, RunEventStream
 from services.api.idempotency import OnceKey
 from services.api.state import ServingRole, api_state
 
-router = APIRouter(route_class=KeyedRoute)
+router = APIRouter(route_class=PromptRoute)
 
 
 @router.post("/search", tags=["search"])
