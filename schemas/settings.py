@@ -136,7 +136,7 @@ class EventSettings(Section):
 
     resend_after_s: float = Field(10, gt=0, description="seconds after which an unconsumed event is sent again")
     handler_tries: int = Field(5, ge=1, description="tries before an event goes to the dead letter topic")
-    fetch_wait_ms: int = Field(20, ge=1, description="longest wait of a Kafka fetch on an idle topic")
+    fetch_wait_ms: int = Field(40, ge=1, description="longest wait of a Kafka fetch on an idle topic")
     relay_batch: int = Field(500, ge=1, description="outbox rows read at once")
     keep_delivered_hours: float = Field(24, ge=0, description="hours that delivered outbox rows are kept")
 

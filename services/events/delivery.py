@@ -136,7 +136,7 @@ class OutboxDelivery:
             await outbox_store.mark_sent(transaction, sent)
         if len(sent) < len(rows):
             raise EngineDown("kafka", f"{len(rows) - len(sent)} of {len(rows)} records were not acknowledged")
-        return Delivered(len(sent), again=True)
+        return Delivered(len(sent), again=len(rows) >= self._batch)  # what was written meanwhile has woken us
 
     async def _publish(self, transaction: Transaction, rows: Sequence[OutboxRow]) -> list[int]:
         """Ids of the rows that are sent: of each stream those before its first that was not acknowledged."""

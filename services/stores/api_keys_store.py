@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
-from sqlalchemy import RowMapping, Select, and_, bindparam, func, insert, null, or_, select, update
+from sqlalchemy import Select, and_, bindparam, func, insert, null, or_, select, update
 
 from schemas.access import Actor
-from services.stores.database import Transaction
+from services.stores.database import Row, Transaction
+from services.stores.prepared import Prepared
 from services.stores.readable import ACTORS_KEPT, principals
 from services.stores.tables.identity import api_keys, memberships, space_grants, spaces, users
 
@@ -35,16 +35,16 @@ def _usable() -> Select[tuple[str, str, str, list[str] | None, str, datetime | N
     )
 
 
-_USABLE_BY_HASH = _usable().where(api_keys.c.hash == bindparam("secret_hash"))
+_USABLE_BY_HASH = Prepared(_usable().where(api_keys.c.hash == bindparam("secret_hash")))
 """Built once: every request asks it."""
 
 
-async def usable_by_hash(transaction: Transaction, secret_hash: str) -> RowMapping | None:
+async def usable_by_hash(transaction: Transaction, secret_hash: str) -> Row | None:
     """Tenant, user, role and scopes of the key with this hash. The transaction is over all tenants: the key names its own."""
     return await transaction.one_or_none(_USABLE_BY_HASH, {"secret_hash": secret_hash})
 
 
-async def rights(transaction: Transaction, actor: Actor) -> RowMapping | None:
+async def rights(transaction: Transaction, actor: Actor) -> Row | None:
     """Role, key scopes, group ids and (space, role) pairs by the rows of this moment; null when disabled or revoked.
 
     `grants` has a pair for every grant that reaches the user; a space can come with more than one role.
@@ -53,7 +53,7 @@ async def rights(transaction: Transaction, actor: Actor) -> RowMapping | None:
 
 
 @lru_cache(ACTORS_KEPT)
-def _rights(actor: Actor) -> Select[Any]:
+def _rights(actor: Actor) -> Prepared:
     """Built once per actor: it is asked with every search."""
     granted = (
         select(func.json_agg(func.json_build_array(space_grants.c.space_id, space_grants.c.role)))
@@ -64,8 +64,9 @@ def _rights(actor: Actor) -> Select[Any]:
     columns = (in_groups.scalar_subquery().label("groups"), granted.scalar_subquery().label("grants"))
     if actor.key is None:
         system = select(users.c.role, null().label("scopes"), *columns)
-        return system.where(users.c.id == actor.user, users.c.disabled_at.is_(None))
-    return _usable().add_columns(*columns).where(api_keys.c.id == actor.key, api_keys.c.user_id == actor.user)
+        return Prepared(system.where(users.c.id == actor.user, users.c.disabled_at.is_(None)))
+    of_key = _usable().add_columns(*columns).where(api_keys.c.id == actor.key, api_keys.c.user_id == actor.user)
+    return Prepared(of_key)
 
 
 async def add(
@@ -88,7 +89,7 @@ async def add(
     await transaction.execute(insert(api_keys).values(**row))
 
 
-async def get(transaction: Transaction, key_id: str) -> RowMapping | None:
+async def get(transaction: Transaction, key_id: str) -> Row | None:
     return await transaction.one_or_none(select(api_keys).where(api_keys.c.id == key_id))
 
 
@@ -99,6 +100,6 @@ async def revoke(transaction: Transaction, key_id: str) -> bool:
     return await transaction.scalar(revoked) is not None
 
 
-async def keys_after(transaction: Transaction, after: str, limit: int) -> list[RowMapping]:
+async def keys_after(transaction: Transaction, after: str, limit: int) -> list[Row]:
     statement = select(api_keys).where(api_keys.c.id > after).order_by(api_keys.c.id).limit(limit)
     return list(await transaction.all(statement))

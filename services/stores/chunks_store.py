@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from sqlalchemy import RowMapping, and_, delete, exists, func, select
+from sqlalchemy import and_, delete, exists, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from schemas.parsed_documents import ChunkDraft
-from services.stores.database import Transaction
+from services.stores.database import Row, Transaction
 from services.stores.tables.documents import chunks, embeddings_cache, version_chunks
 
 _ROWS_PER_STATEMENT = 1_000
@@ -50,7 +50,7 @@ def _place_row(document_id: str, version: int, chunk_id: str, draft: ChunkDraft)
     return {"document_id": document_id, "version": version, "chunk_id": chunk_id, **place}
 
 
-async def of_version(transaction: Transaction, document_id: str, version: int) -> Sequence[RowMapping]:
+async def of_version(transaction: Transaction, document_id: str, version: int) -> Sequence[Row]:
     """The version's chunks in order, with their texts and hashes."""
     statement = (
         select(version_chunks, chunks.c.text, chunks.c.embedding_input, chunks.c.input_hash, chunks.c.tokens)
@@ -66,7 +66,7 @@ async def ids_of_versions(transaction: Transaction, document_id: str, versions: 
     return {row["chunk_id"] for row in await transaction.all(select(version_chunks.c.chunk_id).where(held))}
 
 
-async def missing_inputs(transaction: Transaction, document_id: str, version: int, model: str) -> Sequence[RowMapping]:
+async def missing_inputs(transaction: Transaction, document_id: str, version: int, model: str) -> Sequence[Row]:
     """(input_hash, embedding_input) of the version's chunks that have no vector of this model yet, each input once."""
     cached = exists().where(embeddings_cache.c.model == model, embeddings_cache.c.input_hash == chunks.c.input_hash)
     statement = (

@@ -8,33 +8,41 @@ a forgotten WHERE clause can then not leak. Work that serves all tenants (the re
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import psycopg
-from sqlalchemy import CursorResult, Executable, RowMapping, text
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from psycopg.rows import dict_row
+from sqlalchemy import CursorResult, Executable, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from schemas.errors import EngineDown, TransientFailure
 from services.stores.precedence import Precedence
+from services.stores.prepared import Prepared
 
-Row = RowMapping
+Row = Mapping[str, Any]
 """A row as stores give it to services: a mapping by column name."""
+Driver = psycopg.AsyncConnection[Any]
 
 EVERY_TENANT = "*"
-_VERBATIM = {"no_parameters": True}
 _RETRYABLE = {"40001", "40P01", "55P03", "57014"}  # serialization, deadlock, lock timeout, statement timeout
+
+
+_LOCK = Prepared(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"))
+_LOCK_SHARED = Prepared(text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))"))
 
 
 class Transaction:
     """One transaction of one tenant. `now` is fixed at its beginning, so every row it writes carries one time."""
 
-    def __init__(self, connection: AsyncConnection, tenant: str, now: datetime) -> None:
+    def __init__(self, connection: AsyncConnection, driver: Driver, tenant: str, now: datetime) -> None:
         self._connection = connection
+        self._driver = driver
         self._locked: set[str] = set()
         self.tenant = tenant
         self.now = now
@@ -44,16 +52,32 @@ class Transaction:
     ) -> CursorResult[Any]:
         return await self._connection.execute(statement, parameters)
 
-    async def all(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[RowMapping]:
-        return (await self.execute(statement, parameters)).mappings().all()
+    async def all(self, statement: Executable | Prepared, parameters: Mapping[str, Any] | None = None) -> Sequence[Row]:
+        if isinstance(statement, Prepared):
+            return await (await self._send(statement, parameters)).fetchall()
+        return [cast(Row, row) for row in (await self.execute(statement, parameters)).mappings()]
 
     async def one_or_none(
-        self, statement: Executable, parameters: Mapping[str, Any] | None = None
-    ) -> RowMapping | None:
-        return (await self.execute(statement, parameters)).mappings().one_or_none()
+        self, statement: Executable | Prepared, parameters: Mapping[str, Any] | None = None
+    ) -> Row | None:
+        rows = await self.all(statement, parameters)
+        if len(rows) > 1:
+            raise ValueError("more than one row")
+        return rows[0] if rows else None
 
-    async def scalar(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Any:
-        return (await self.execute(statement, parameters)).scalar()
+    async def scalar(self, statement: Executable | Prepared, parameters: Mapping[str, Any] | None = None) -> Any:
+        rows = await self.all(statement, parameters)
+        return next(iter(rows[0].values())) if rows else None
+
+    async def run(self, statement: Prepared, parameters: Mapping[str, Any] | None = None) -> int:
+        """For what gives no rows: how many it changed."""
+        return (await self._send(statement, parameters)).rowcount
+
+    async def _send(
+        self, statement: Prepared, parameters: Mapping[str, Any] | None
+    ) -> psycopg.AsyncCursor[dict[str, Any]]:
+        cursor = self._driver.cursor(row_factory=dict_row)
+        return await cursor.execute(statement.sql.encode(), statement.parameters(parameters))
 
     async def notify(self, channel: str, payload: str) -> None:
         """Wakes listeners after commit; Postgres drops repeats of the same payload within one transaction."""
@@ -63,8 +87,7 @@ class Transaction:
         """Takes an advisory lock that ends with this transaction; one that it holds alone already is not asked for again."""
         if name in self._locked:
             return
-        function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
-        await self.execute(text(f"SELECT {function}(hashtextextended(:name, 0))"), {"name": name})
+        await self.run(_LOCK_SHARED if shared else _LOCK, {"name": name})
         if not shared:
             self._locked.add(name)
 
@@ -113,26 +136,12 @@ class Database:
             raise ValueError("a transaction needs a tenant")
         await self.precedence.give_way()
         try:
-            async with self._engine.begin() as connection:
-                await connection.exec_driver_sql(_begin_for(tenant), execution_options=_VERBATIM)
-                yield Transaction(connection, tenant, datetime.now(UTC))
-        except (OperationalError, InterfaceError, DBAPIError) as error:
-            raise self.failure_of(error) from error
+            async with self._engine.connect() as connection, _begun(connection, tenant) as driver:
+                yield Transaction(connection, driver, tenant, datetime.now(UTC))
+        except (DBAPIError, psycopg.Error) as error:
+            raise _failure_of(error) from error
         except PoolTimeout as error:
             raise EngineDown("postgres", "All connections to Postgres are in use") from error
-        except psycopg.OperationalError as error:
-            raise EngineDown("postgres", "Postgres does not answer") from error
-
-    @staticmethod
-    def failure_of(error: DBAPIError) -> Exception:
-        """Lost connections are EngineDown, lost races are Transient; a wrong statement stays what it is."""
-        state = getattr(error.orig, "sqlstate", None)
-        if state in _RETRYABLE:
-            return TransientFailure("conflict", "The database was busy with the same rows")
-        shutting_down = state is not None and state.startswith(("57P", "08", "53"))
-        if error.connection_invalidated or shutting_down or (state is None and isinstance(error, OperationalError)):
-            return EngineDown("postgres", "Postgres does not answer")
-        return error
 
     async def listen(self, channels: Sequence[str]) -> AsyncIterator[tuple[str, str]]:
         """Yields (channel, payload) of each NOTIFY, over a connection of its own; ends with EngineDown when that is lost."""
@@ -164,6 +173,37 @@ class Database:
         await self._engine.dispose()
 
 
-def _begin_for(tenant: str) -> str:
+@asynccontextmanager
+async def _begun(connection: AsyncConnection, tenant: str) -> AsyncIterator[Driver]:
+    """Begins, and commits or rolls back, by the driver. A connection in an unknown state is thrown away."""
+    driver: Any = (await connection.get_raw_connection()).driver_connection
+    try:
+        await driver.execute(_begin_for(tenant))
+        yield driver
+        await driver.commit()
+    except Exception:
+        with contextlib.suppress(psycopg.Error):  # the pool finds out when it is broken
+            await driver.rollback()
+        raise
+    except BaseException:  # cancelled, maybe between a statement and its answer
+        await connection.invalidate()
+        raise
+
+
+def _begin_for(tenant: str) -> bytes:
     """Both in one round trip: a transaction that only reads a row is half as long for it."""
-    return f"BEGIN; SELECT set_config('perdure.tenant', {psycopg.sql.Literal(tenant).as_string(None)}, true)"
+    literal = psycopg.sql.Literal(tenant).as_string(None)
+    return f"BEGIN; SELECT set_config('perdure.tenant', {literal}, true)".encode()
+
+
+def _failure_of(error: DBAPIError | psycopg.Error) -> Exception:
+    """Lost connections are EngineDown, lost races are Transient; a wrong statement stays what it is."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state = getattr(cause, "sqlstate", None)
+    if state in _RETRYABLE:
+        return TransientFailure("conflict", "The database was busy with the same rows")
+    shutting_down = state is not None and state.startswith(("57P", "08", "53"))
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    if lost or shutting_down or (state is None and isinstance(cause, psycopg.OperationalError)):
+        return EngineDown("postgres", "Postgres does not answer")
+    return error

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import and_, select, update
+from sqlalchemy import and_, bindparam, select, update
 
 from schemas.access import Actor
 from schemas.documents import ENDED_STATES
@@ -15,11 +15,21 @@ from schemas.errors import PerdureError
 from schemas.identifiers import document_stream
 from services.stores import event_log
 from services.stores.database import Database, Row, Transaction
+from services.stores.prepared import Prepared
 from services.stores.readable import readable
 from services.stores.tables.documents import document_versions, documents
 from services.stores.tables.identity import spaces
 
 ACCESS_CHANNEL = "perdure_access"
+_OF_DOCUMENT = documents.c.id == bindparam("document")
+_GET = Prepared(select(documents).where(_OF_DOCUMENT))
+_GET_FOR_UPDATE = Prepared(select(documents).where(_OF_DOCUMENT).with_for_update())
+_VERSION = Prepared(
+    select(document_versions).where(
+        document_versions.c.document_id == bindparam("document"), document_versions.c.number == bindparam("version")
+    )
+)
+_SET_PROGRESS = Prepared(update(documents).where(_OF_DOCUMENT).values(progress=bindparam("how_far")))
 
 
 class DocumentGone(PerdureError):
@@ -53,11 +63,10 @@ async def require_alive(transaction: Transaction, document_id: str) -> Row:
 
 
 async def get(transaction: Transaction, document_id: str, *, for_update: bool = False) -> Row | None:
-    statement = select(documents).where(documents.c.id == document_id)
     if not for_update:
-        return await transaction.one_or_none(statement)
+        return await transaction.one_or_none(_GET, {"document": document_id})
     await event_log.lock_stream(transaction, document_stream(document_id))
-    return await transaction.one_or_none(statement.with_for_update())
+    return await transaction.one_or_none(_GET_FOR_UPDATE, {"document": document_id})
 
 
 async def keep_alive(transaction: Transaction, document_id: str) -> None:
@@ -69,8 +78,7 @@ async def keep_alive(transaction: Transaction, document_id: str) -> None:
 
 
 async def version(transaction: Transaction, document_id: str, number: int) -> Row | None:
-    of_version = and_(document_versions.c.document_id == document_id, document_versions.c.number == number)
-    return await transaction.one_or_none(select(document_versions).where(of_version))
+    return await transaction.one_or_none(_VERSION, {"document": document_id, "version": number})
 
 
 async def by_identity(transaction: Transaction, space_id: str, source: str, external_id: str) -> Row | None:
@@ -157,7 +165,7 @@ async def append(
 async def set_progress(transaction: Transaction, document_id: str, done: int, total: int, unit: str) -> None:
     """How far the stage is: the one column that is no event and that a rebuild need not give again."""
     progress = {"done": done, "total": total, "unit": unit}
-    await transaction.execute(update(documents).where(documents.c.id == document_id).values(progress=progress))
+    await transaction.run(_SET_PROGRESS, {"document": document_id, "how_far": progress})
 
 
 async def blob_keys(transaction: Transaction, document_id: str) -> set[str]:

@@ -6,18 +6,20 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, func, insert, select, text, update
+from sqlalchemy import ColumnElement, bindparam, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.domain_events import EVENT_TYPES, DomainEvent, EventDraft, topic_of
 from services.stores import projections
 from services.stores.database import Transaction
-from services.stores.tables.facts import domain_events, outbox
+from services.stores.prepared import Prepared
+from services.stores.tables.facts import domain_events
 
 MAX_EVENT_BYTES = 64_000
 OUTBOX_CHANNEL = "perdure_outbox"
-_APPEND = text(
-    """
+_APPEND = Prepared(
+    text(
+        """
     WITH event AS (
         INSERT INTO domain_events (stream, stream_version, type, data, actor, cause, correlation, traceparent, time)
         SELECT :stream, coalesce(max(stream_version), 0) + 1, :type, :data, :actor, :cause, :correlation, :traceparent, :time
@@ -28,8 +30,19 @@ _APPEND = text(
     SELECT :destination, :stream, '{}'::jsonb, position, stream_version, :time FROM event
     RETURNING position, stream_version, pg_notify(:channel, :destination)
     """
-).bindparams(bindparam("data", type_=JSONB), bindparam("channel", OUTBOX_CHANNEL))
+    ).bindparams(bindparam("data", type_=JSONB), bindparam("channel", OUTBOX_CHANNEL))
+)
 """Event and outbox row in one statement, with the stream's next version: every step of every run writes some of these."""
+_ENQUEUE = Prepared(
+    text(
+        """
+        INSERT INTO outbox (destination, stream, payload, created_at)
+        VALUES (:destination, :stream, :payload, :created_at)
+        RETURNING id, pg_notify(:channel, :destination)
+        """
+    ).bindparams(bindparam("payload", type_=JSONB), bindparam("channel", OUTBOX_CHANNEL))
+)
+"""The notice is heard after commit; here it costs no round trip."""
 
 
 async def append(
@@ -76,14 +89,8 @@ async def enqueue(
     payload: dict[str, Any],
 ) -> int:
     """Queues what must happen outside after this commit."""
-    row = {
-        "destination": destination,
-        "stream": stream,
-        "payload": payload,
-        "created_at": transaction.now,
-    }
-    notice = func.pg_notify(OUTBOX_CHANNEL, destination)  # heard after commit; here it costs no round trip
-    return int(await transaction.scalar(insert(outbox).values(**row).returning(outbox.c.id, notice)))
+    row = {"destination": destination, "stream": stream, "payload": payload, "created_at": transaction.now}
+    return int(await transaction.scalar(_ENQUEUE, row))
 
 
 async def of_stream(transaction: Transaction, stream: str, *, after: int = 0, limit: int = 100) -> list[DomainEvent]:

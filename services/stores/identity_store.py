@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from services.stores.database import Transaction
+from services.stores.database import Row, Transaction
 from services.stores.tables.identity import groups, memberships, space_grants, tenants, users
 
 ACCESS_CHANNEL = "perdure_access"
@@ -25,12 +25,12 @@ async def add_tenant(transaction: Transaction, name: str) -> bool:
     return await transaction.scalar(added) is not None
 
 
-async def user(transaction: Transaction, user_id: str, *, for_update: bool = False) -> RowMapping | None:
+async def user(transaction: Transaction, user_id: str, *, for_update: bool = False) -> Row | None:
     statement = select(users).where(users.c.id == user_id)
     return await transaction.one_or_none(statement.with_for_update() if for_update else statement)
 
 
-async def user_by_email(transaction: Transaction, email: str) -> RowMapping | None:
+async def user_by_email(transaction: Transaction, email: str) -> Row | None:
     statement = select(users).where(func.lower(users.c.email) == email.lower())
     return next(iter(await transaction.all(statement)), None)
 
@@ -49,20 +49,20 @@ async def active_admins(transaction: Transaction) -> int:
     return int(await transaction.scalar(statement))
 
 
-async def users_after(transaction: Transaction, after: str, limit: int) -> list[RowMapping]:
+async def users_after(transaction: Transaction, after: str, limit: int) -> list[Row]:
     statement = select(users).where(users.c.id > after).order_by(users.c.id).limit(limit)
     return list(await transaction.all(statement))
 
 
-async def group(transaction: Transaction, group_id: str) -> RowMapping | None:
+async def group(transaction: Transaction, group_id: str) -> Row | None:
     return await transaction.one_or_none(select(groups).where(groups.c.id == group_id))
 
 
-async def group_by_name(transaction: Transaction, name: str) -> RowMapping | None:
+async def group_by_name(transaction: Transaction, name: str) -> Row | None:
     return await transaction.one_or_none(select(groups).where(groups.c.name == name))
 
 
-async def groups_after(transaction: Transaction, after: str, limit: int) -> list[RowMapping]:
+async def groups_after(transaction: Transaction, after: str, limit: int) -> list[Row]:
     statement = select(groups).where(groups.c.id > after).order_by(groups.c.id).limit(limit)
     return list(await transaction.all(statement))
 
@@ -92,7 +92,7 @@ async def remove_member(transaction: Transaction, group_id: str, user_id: str) -
     return await transaction.scalar(delete(memberships).where(member).returning(memberships.c.user_id)) is not None
 
 
-async def members_after(transaction: Transaction, group_id: str, after: str, limit: int) -> list[RowMapping]:
+async def members_after(transaction: Transaction, group_id: str, after: str, limit: int) -> list[Row]:
     statement = (
         select(users)
         .join(memberships, memberships.c.user_id == users.c.id)

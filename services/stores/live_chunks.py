@@ -25,6 +25,7 @@ from schemas.access import Actor
 from schemas.index_records import IndexFilter
 from schemas.passages import PassageChunk
 from services.stores.database import Transaction
+from services.stores.prepared import Prepared
 from services.stores.readable import ACTORS_KEPT, readable
 from services.stores.tables.documents import chunks, document_versions, documents, version_chunks
 
@@ -127,10 +128,10 @@ def _conditions() -> dict[str, ColumnElement[bool]]:
 
 
 @lru_cache(ACTORS_KEPT)
-def _verifying(actor: Actor, filters: frozenset[str]) -> Select[Any]:
+def _verifying(actor: Actor, filters: frozenset[str]) -> Prepared:
     """Built once per actor and kind of filter: it is asked with every search, and building it costs more than sending it."""
     asked = [condition for name, condition in _conditions().items() if name in filters]
-    return _live().where(version_chunks.c.chunk_id == _of("chunk_ids"), readable(actor), *asked)
+    return Prepared(_live().where(version_chunks.c.chunk_id == _of("chunk_ids"), readable(actor), *asked))
 
 
 async def any_superseded(transaction: Transaction, actor: Actor, chunk_ids: Sequence[str]) -> bool:
@@ -139,9 +140,9 @@ async def any_superseded(transaction: Transaction, actor: Actor, chunk_ids: Sequ
 
 
 @lru_cache(ACTORS_KEPT)
-def _superseded(actor: Actor) -> Select[Any]:
+def _superseded(actor: Actor) -> Prepared:
     older = and_(version_chunks.c.chunk_id == _of("chunk_ids"), version_chunks.c.version < documents.c.live_version)
-    return (
+    return Prepared(
         select(literal(True))
         .select_from(version_chunks)
         .join(documents, documents.c.id == version_chunks.c.document_id)

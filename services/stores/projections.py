@@ -6,14 +6,17 @@ An event's data names columns. For a document, columns of its version go to the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, case, delete, func, literal, select, update
+from sqlalchemy import BindParameter, Table, and_, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from schemas.domain_events import DomainEvent
 from services.stores.database import Transaction
+from services.stores.prepared import Prepared
 from services.stores.tables.documents import document_versions, documents
 from services.stores.tables.runs import runs
 
@@ -46,31 +49,71 @@ async def _apply_run(transaction: Transaction, event: DomainEvent, run_id: str) 
         row = {"id": run_id, "tenant": event.tenant, "created_at": event.time, "state": "queued", **values}
         await transaction.execute(insert(runs).values(progressed_at=event.time, **row))
         return
-    await transaction.execute(update(runs).where(runs.c.id == run_id).values(progressed_at=event.time, **values))
+    await _change(transaction, _change_of_run, {"run": run_id}, {"progressed_at": event.time, **values})
 
 
 async def _apply_document(transaction: Transaction, event: DomainEvent, document_id: str) -> None:
     if event.type == "document.removed":
         await _leave_skeleton(transaction, event, document_id)
         return
-    values = _columns(event, DOCUMENT_COLUMNS)
+    values = {**_columns(event, DOCUMENT_COLUMNS), "updated_at": event.time}
     version = event.data.get("version")
     if version is not None:
         await _apply_version(transaction, event, document_id, int(version))
-        if "newest_version" not in values:
-            values |= {name: _if_newest(name, int(version), values[name]) for name in _FOLLOWS_NEWEST & values.keys()}
-    values = {**values, "updated_at": event.time}
     if event.type == "document.received" and "space_id" in values:  # the first version's event alone names the space
         row = {"id": document_id, "tenant": event.tenant, "created_at": event.time}
         await transaction.execute(insert(documents).values(**row, **values))
         return
-    await transaction.execute(update(documents).where(documents.c.id == document_id).values(**values))
+    if version is None or "newest_version" in values:
+        await _change(transaction, _change_of_document, {"document": document_id}, values)
+        return
+    named = {"document": document_id, "by_version": int(version)}
+    await _change(transaction, _change_by_version, named, values)
 
 
-def _if_newest(column: str, version: int, value: Any) -> ColumnElement[Any]:
+async def _change(
+    transaction: Transaction,
+    built: Callable[[frozenset[str]], Prepared],
+    named: dict[str, Any],
+    values: dict[str, Any],
+) -> None:
+    """An update of these columns; its statement is built once for each set of columns."""
+    await transaction.run(built(frozenset(values)), {**named, **{_new(name): value for name, value in values.items()}})
+
+
+def _new(column: str) -> str:
+    return f"new_{column}"
+
+
+@cache
+def _change_of_run(columns: frozenset[str]) -> Prepared:
+    return Prepared(update(runs).where(runs.c.id == bindparam("run")).values(_bound(runs, columns)))
+
+
+@cache
+def _change_of_document(columns: frozenset[str]) -> Prepared:
+    return Prepared(update(documents).where(documents.c.id == bindparam("document")).values(_bound(documents, columns)))
+
+
+@cache
+def _change_by_version(columns: frozenset[str]) -> Prepared:
     """A document keeps what its newest version says, whatever an older one does."""
-    kept = documents.c[column]
-    return case((documents.c.newest_version > version, kept), else_=literal(value, kept.type))
+    values: dict[str, Any] = _bound(documents, columns)
+    older = documents.c.newest_version > bindparam("by_version")
+    values |= {name: case((older, documents.c[name]), else_=values[name]) for name in _FOLLOWS_NEWEST & columns}
+    return Prepared(update(documents).where(documents.c.id == bindparam("document")).values(values))
+
+
+@cache
+def _change_of_version(columns: frozenset[str]) -> Prepared:
+    of_version = and_(
+        document_versions.c.document_id == bindparam("document"), document_versions.c.number == bindparam("version")
+    )
+    return Prepared(update(document_versions).where(of_version).values(_bound(document_versions, columns)))
+
+
+def _bound(table: Table, columns: frozenset[str]) -> dict[str, BindParameter[Any]]:
+    return {name: bindparam(_new(name), type_=table.c[name].type) for name in sorted(columns)}
 
 
 async def _apply_version(transaction: Transaction, event: DomainEvent, document_id: str, number: int) -> None:
@@ -81,8 +124,7 @@ async def _apply_version(transaction: Transaction, event: DomainEvent, document_
         row = {"document_id": document_id, "tenant": event.tenant, "number": number, "created_at": event.time}
         await transaction.execute(insert(document_versions).values(**row, **values))
         return
-    of_version = (document_versions.c.document_id == document_id) & (document_versions.c.number == number)
-    await transaction.execute(update(document_versions).where(of_version).values(**values))
+    await _change(transaction, _change_of_version, {"document": document_id, "version": number}, values)
 
 
 async def _leave_skeleton(transaction: Transaction, event: DomainEvent, document_id: str) -> None:

@@ -15,11 +15,13 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from schemas.runs import TERMINAL_EVENTS, RunEvent, RunEventDraft
 from services.stores.database import Row, Transaction
+from services.stores.prepared import Prepared
 from services.stores.tables.runs import run_events, run_stream_writers, run_streams
 
 RUN_EVENTS_CHANNEL = "perdure_run_events"
-_APPEND = text(
-    """
+_APPEND = Prepared(
+    text(
+        """
     WITH stream AS (
         INSERT INTO run_streams (run_id, epoch, seq) VALUES (:run_id, 0, :count)
         ON CONFLICT (run_id) DO UPDATE SET seq = run_streams.seq + excluded.seq
@@ -30,7 +32,8 @@ _APPEND = text(
     FROM stream, jsonb_array_elements(:drafts) WITH ORDINALITY AS draft(told, place)
     RETURNING seq, pg_notify(:channel, :run_id)
     """
-).bindparams(bindparam("drafts", type_=JSONB), bindparam("channel", RUN_EVENTS_CHANNEL))
+    ).bindparams(bindparam("drafts", type_=JSONB), bindparam("channel", RUN_EVENTS_CHANNEL))
+)
 """Places and events in one statement, for steps that need no pen."""
 
 

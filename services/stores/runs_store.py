@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import RowMapping, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import bindparam, select, text, update
+from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from schemas.access import Actor
 from schemas.domain_events import EventDraft
@@ -13,12 +13,29 @@ from schemas.identifiers import run_stream
 from schemas.runs import ENDED_RUN_STATES, RunEnd, RunView
 from schemas.workflow_contracts import CANCEL_SIGNAL, WorkflowContract
 from services.stores import event_log
-from services.stores.database import Transaction
+from services.stores.database import Row, Transaction
+from services.stores.prepared import Prepared
 from services.stores.tables.runs import run_steps, runs
 
 TEMPORAL = "temporal"
 CANCEL_CHANNEL = "perdure_cancel"
 ENDED_CHANNEL = "perdure_run_ended"
+_OF_RUN = runs.c.id == bindparam("run_id")
+_GET = Prepared(select(runs).where(_OF_RUN))
+_GET_FOR_UPDATE = Prepared(select(runs).where(_OF_RUN).with_for_update())
+_CANCEL_REQUESTED = Prepared(select(runs.c.cancel_requested_at).where(_OF_RUN))
+_TOUCH = Prepared(update(runs).where(_OF_RUN).values(progressed_at=bindparam("now")))
+_STEP_RESULT = Prepared(
+    select(run_steps.c.result).where(run_steps.c.run_id == bindparam("run_id"), run_steps.c.step == bindparam("name"))
+)
+_STORE_STEP = Prepared(
+    text(
+        """
+        INSERT INTO run_steps (run_id, step, result) VALUES (:run_id, :step, :result)
+        ON CONFLICT (run_id, step) DO UPDATE SET result = excluded.result
+        """
+    ).bindparams(bindparam("result", type_=JSONB))
+)
 
 
 async def create(
@@ -52,15 +69,14 @@ async def create(
     await event_log.enqueue(transaction, TEMPORAL, run_stream(run_id), {"operation": "start", "run_id": run_id})
 
 
-async def get(transaction: Transaction, run_id: str, *, for_update: bool = False) -> RowMapping | None:
-    statement = select(runs).where(runs.c.id == run_id)
+async def get(transaction: Transaction, run_id: str, *, for_update: bool = False) -> Row | None:
     if not for_update:
-        return await transaction.one_or_none(statement)
+        return await transaction.one_or_none(_GET, {"run_id": run_id})
     await event_log.lock_stream(transaction, run_stream(run_id))
-    return await transaction.one_or_none(statement.with_for_update())
+    return await transaction.one_or_none(_GET_FOR_UPDATE, {"run_id": run_id})
 
 
-async def claim(transaction: Transaction, run_id: str, execution_id: str) -> RowMapping | None:
+async def claim(transaction: Transaction, run_id: str, execution_id: str) -> Row | None:
     """Binds the run to this execution, once; the run as it was before, so the first claim finds no `execution_id` in it.
 
     None when it has ended or is another execution's (invariant 3).
@@ -76,7 +92,7 @@ async def claim(transaction: Transaction, run_id: str, execution_id: str) -> Row
     return row
 
 
-async def append(transaction: Transaction, run: RowMapping, type: str, data: dict[str, Any]) -> None:
+async def append(transaction: Transaction, run: Row, type: str, data: dict[str, Any]) -> None:
     draft = EventDraft(stream=run_stream(run["id"]), type=type, data=data)
     traceparent = (run["input_ref"] or {}).get("traceparent")
     await event_log.append(transaction, draft, actor=run["actor_user"], correlation=run["id"], traceparent=traceparent)
@@ -129,8 +145,7 @@ async def request_cancel(transaction: Transaction, run_id: str, by: str | None) 
 
 
 async def cancel_requested(transaction: Transaction, run_id: str) -> bool:
-    wish = select(runs.c.cancel_requested_at).where(runs.c.id == run_id)
-    return await transaction.scalar(wish) is not None
+    return await transaction.scalar(_CANCEL_REQUESTED, {"run_id": run_id}) is not None
 
 
 async def open_runs_of(transaction: Transaction, subject: str, kind: str) -> list[str]:
@@ -140,18 +155,16 @@ async def open_runs_of(transaction: Transaction, subject: str, kind: str) -> lis
 
 async def touch(transaction: Transaction, run_id: str) -> None:
     """Progress that is no event: keeps the reconciler from taking the run for a stalled one."""
-    await transaction.execute(update(runs).where(runs.c.id == run_id).values(progressed_at=transaction.now))
+    await transaction.run(_TOUCH, {"run_id": run_id, "now": transaction.now})
 
 
 async def step_result(transaction: Transaction, run_id: str, step: str) -> Any | None:
-    statement = select(run_steps.c.result).where(run_steps.c.run_id == run_id, run_steps.c.step == step)
-    return await transaction.scalar(statement)
+    return await transaction.scalar(_STEP_RESULT, {"run_id": run_id, "name": step})
 
 
 async def store_step(transaction: Transaction, run_id: str, step: str, result: Any) -> None:
     """A step's result under (run, step): an activity run again finds it and does the work no second time (invariant 4)."""
-    row = insert(run_steps).values(run_id=run_id, step=step, result=result)
-    await transaction.execute(row.on_conflict_do_update(index_elements=["run_id", "step"], set_={"result": result}))
+    await transaction.run(_STORE_STEP, {"run_id": run_id, "step": step, "result": result})
 
 
 async def count_failure(transaction: Transaction, run_id: str, step: str) -> int:
@@ -161,10 +174,10 @@ async def count_failure(transaction: Transaction, run_id: str, step: str) -> int
     return int(await transaction.scalar(grown.returning(run_steps.c.failures)))
 
 
-def has_ended(row: RowMapping) -> bool:
+def has_ended(row: Row) -> bool:
     return row["state"] in ENDED_RUN_STATES
 
 
-def view(row: RowMapping) -> RunView:
+def view(row: Row) -> RunView:
     actor = row["actor_user"]
     return RunView.model_validate({**row, "actor": f"user:{actor}" if actor else None})

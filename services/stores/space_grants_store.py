@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, insert, or_, select
+from sqlalchemy import delete, insert, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from schemas.access import Actor
-from services.stores.database import Transaction
+from services.stores.database import Row, Transaction
 from services.stores.readable import spaces_with_role
 from services.stores.tables.identity import space_grants, spaces
 
@@ -24,7 +24,7 @@ async def add_space(transaction: Transaction, space_id: str, name: str, settings
 
 async def visible(
     transaction: Transaction, actor: Actor, name: str, *, sees_all: bool, least: str = "viewer"
-) -> RowMapping | None:
+) -> Row | None:
     """The living space called `name` (id or name) where the actor has a grant of `least`, or any when `sees_all`."""
     named = select(spaces).where(or_(spaces.c.id == name, spaces.c.name == name), spaces.c.tombstoned_at.is_(None))
     if not sees_all:
@@ -33,9 +33,7 @@ async def visible(
     return next(iter(await transaction.all(by_id_first)), None)
 
 
-async def visible_after(
-    transaction: Transaction, actor: Actor, *, sees_all: bool, after: str, limit: int
-) -> list[RowMapping]:
+async def visible_after(transaction: Transaction, actor: Actor, *, sees_all: bool, after: str, limit: int) -> list[Row]:
     statement = select(spaces).where(spaces.c.tombstoned_at.is_(None), spaces.c.id > after)
     if not sees_all:
         statement = statement.where(spaces.c.id.in_(spaces_with_role(actor)))
@@ -63,7 +61,7 @@ async def first_manager(transaction: Transaction, space_id: str, user_id: str) -
     await transaction.execute(insert(space_grants).values(**row))
 
 
-async def grants_after(transaction: Transaction, space_id: str, after: str, limit: int) -> list[RowMapping]:
+async def grants_after(transaction: Transaction, space_id: str, after: str, limit: int) -> list[Row]:
     statement = (
         select(space_grants)
         .where(space_grants.c.space_id == space_id, space_grants.c.principal > after)

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, Text, bindparam, or_, select, update
+from sqlalchemy import Text, bindparam, or_, select, update
 
 from schemas.access import Actor
 from schemas.errors import Forbidden, NotFound
-from services.stores.database import Transaction
+from services.stores.database import Row, Transaction
+from services.stores.prepared import Prepared
 from services.stores.readable import ACTORS_KEPT, spaces_with_role
 from services.stores.tables.identity import spaces
 
 
-async def resolve(transaction: Transaction, actor: Actor, name: str, least: str = "viewer") -> RowMapping:
+async def resolve(transaction: Transaction, actor: Actor, name: str, least: str = "viewer") -> Row:
     """The space called `name` (id or name). NotFound when the actor has no grant on it, Forbidden when the role is too small."""
     row = next(iter(await transaction.all(_visible(actor), {"called": name})), None)
     if row is None:
@@ -26,9 +27,10 @@ async def resolve(transaction: Transaction, actor: Actor, name: str, least: str 
 
 
 @lru_cache(ACTORS_KEPT)
-def _visible(actor: Actor) -> Select[Any]:
+def _visible(actor: Actor) -> Prepared:
     named = or_(spaces.c.id == bindparam("called", type_=Text), spaces.c.name == bindparam("called", type_=Text))
-    return select(spaces).where(named, spaces.c.tombstoned_at.is_(None), spaces.c.id.in_(spaces_with_role(actor)))
+    living = (spaces.c.tombstoned_at.is_(None), spaces.c.id.in_(spaces_with_role(actor)))
+    return Prepared(select(spaces).where(named, *living))
 
 
 async def has_role(transaction: Transaction, actor: Actor, space_id: str, least: str) -> bool:

@@ -59,15 +59,15 @@ async def test_rights_are_loaded_in_one_query_and_end_with_key_or_user(
 ) -> None:
     caller = await a_caller(database)
     statements = 0
-    execute = Transaction.execute
+    send = Transaction.all
 
     async def counted(self: Transaction, *arguments: object) -> object:
         nonlocal statements
         statements += 1
-        return await execute(self, *arguments)  # type: ignore[arg-type]
+        return await send(self, *arguments)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transaction, "execute", counted)
+        patch.setattr(Transaction, "all", counted)
         assert await access_of(database, caller.actor) is not None
     assert statements == 1
     await Identity.of(database).api_keys.revoke(caller.actor, caller.key_id)
