@@ -32,7 +32,7 @@ def postgres_url() -> Iterator[str]:
     with asyncio.Runner() as runner:
         data_dir = DataDir(folder)
         data_dir.hold(datetime.now(UTC))
-        stack = LocalStack(Settings(**_ELSEWHERE), data_dir)  # type: ignore[arg-type]
+        stack = LocalStack(Settings(**_ELSEWHERE), data_dir)
         addresses = runner.run(stack.start())
         try:
             _trade_safety_for_speed(addresses.database_url)

@@ -123,8 +123,8 @@ async def test_a_published_version_shows_its_text_and_chunks_while_a_newer_one_w
     path = f"/v1/documents/{document}"
     view = (await admin.http.get(path)).json()
     assert (view["version"], view["live_version"], view["searchable"], view["state"]) == (2, 1, True, "received")
-    text = await admin.http.get(f"{path}/text")
-    assert (text.text, text.headers["content-type"]) == (TEXT, "text/plain; charset=utf-8")
+    stored = await admin.http.get(f"{path}/text")
+    assert (stored.text, stored.headers["content-type"]) == (TEXT, "text/plain; charset=utf-8")
     shown_chunks = await all_items(admin, f"{path}/chunks", limit=1)
     assert [each["text"] for each in shown_chunks] == [TEXT[each["start"] : each["end"]] for each in shown_chunks]
     assert [each["ordinal"] for each in shown_chunks] == [0, 1]

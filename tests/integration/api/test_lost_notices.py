@@ -18,7 +18,7 @@ from services.stores.database import Database
 from tests.integration.api.served import open_stream, rest, serve, take
 from tests.integration.api.serving import Person, person, tell
 
-END = ("run.succeeded", {})
+END: tuple[str, dict[str, object]] = ("run.succeeded", {})
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas.domain_events import EventDraft
+from schemas.domain_events import SCRUBBED_FIELDS, EventDraft
 from schemas.errors import EngineDown
 from services.consumers.audit_log import AuditLog
 from services.consumers.consumption import Consumption
@@ -17,7 +17,6 @@ from services.events.dead_letter import REASON, Received
 from services.gateways.kafka_record import KafkaRecord
 from services.gateways.kafka_topics import EVENT_TOPICS
 from services.stores import event_log, scrub_store
-from services.stores.audit_store import SCRUBBED_FIELDS
 from services.stores.database import Database, Transaction
 from tests.integration.events import facts
 from tests.integration.events.facts import TENANT

@@ -9,14 +9,13 @@ from typing import Any
 from sqlalchemy import text
 
 from schemas.access import Actor
-from schemas.domain_events import EventDraft
+from schemas.domain_events import SCRUBBED_FIELDS, EventDraft
 from schemas.identifiers import document_stream
 from schemas.runs import RunEnd
 from schemas.workflow_contracts import INGEST_DOCUMENT
 from services.events import run_ending
 from services.events.rebuild import rebuild_read_models
 from services.stores import event_log, runs_store
-from services.stores.audit_store import SCRUBBED_FIELDS
 from services.stores.database import Database, Transaction
 from services.stores.projections import PROGRESS_COLUMNS, READ_MODELS
 from tests.integration.events import facts

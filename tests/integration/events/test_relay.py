@@ -159,8 +159,8 @@ async def test_the_relay_goes_on_after_postgres_ended_its_connections(
 
 async def _written(database: Database, stream: str) -> bool:
     """The pool may hand out a connection that has just been ended: then nothing was written, and it is tried again."""
-    outcome = await asyncio.gather(facts.write(database, stream), return_exceptions=True)
-    return outcome == [None]
+    (failure,) = await asyncio.gather(facts.write(database, stream), return_exceptions=True)
+    return failure is None
 
 
 async def _undelivered_are(database: Database, count: int) -> bool:
