@@ -22,7 +22,7 @@ from services.answers.retrieving import AnswerWork, Retrieving
 from services.answers.token_writer import TokenWriter
 from services.gateways.chat_model import ChatModel
 from services.stores import answers_store, documents_store, live_chunks, run_event_log, runs_store, scrub_store
-from services.stores.database import Database, Row
+from services.stores.database import Database
 
 STEP = "generate"
 ChatModelFactory = Callable[[str], ChatModel]
@@ -37,6 +37,19 @@ class Draft:
     answered: bool
     citations: Sequence[Citation]
     usage: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """`stored`: this step's result of an earlier attempt. `replaced`: a readable document has another live version now than
+    its passage."""
+
+    request: AnswerRequest
+    model: str
+    passages: list[Passage]
+    replaced: bool
+    statistics: SpaceStatistics
+    stored: dict[str, int] | None
 
 
 class Generating:
@@ -58,14 +71,6 @@ class Generating:
 
     async def run(self, work: AnswerWork, attempt: str) -> dict[str, int]:
         """Counts: citations, answered. A result that stands already is not made again."""
-        async with self._database.begin(work.tenant) as transaction:
-            stored = await runs_store.step_result(transaction, work.run_id, STEP)
-        if stored is not None:
-            return dict(stored)
-        passages, replaced = await self._readable_passages(work)
-        if replaced:  # by a version that readers see now: an answer comes from that one, not from none
-            await self._retrieving.again(work)
-            passages, _ = await self._readable_passages(work)
         writer = TokenWriter(
             self._database,
             work.tenant,
@@ -74,50 +79,53 @@ class Generating:
             attempt=attempt,
             rows_per_s=self._settings.token_rows_per_s,
         )
-        await writer.take_pen()
-        draft = await self._draft(work, passages, writer)
+        asked = await self._begin(work, writer)
+        if asked.replaced:  # by a version that readers see now: an answer comes from that one, not from none
+            await self._retrieving.again(work)
+            asked = await self._begin(work, writer)
+        if asked.stored is not None:
+            return asked.stored
+        draft = await self._draft(asked, writer)
         await writer.flush()
-        return await self._store(work, draft, attempt, [passage.document_id for passage in passages])
+        return await self._store(work, draft, attempt, [passage.document_id for passage in asked.passages])
 
-    async def _asked(self, work: AnswerWork) -> Row:
-        async with self._database.begin(work.tenant) as transaction:
-            row = await answers_store.get(transaction, work.answer_id)
-        if row is None:
-            raise PermanentFailure("corrupt", "The question's row is not there any more")
-        return row
+    async def _begin(self, work: AnswerWork, writer: TokenWriter) -> _Asked:
+        """Everything an answer is made from, and the pen, in one transaction: the first word waits for it.
 
-    async def _readable_passages(self, work: AnswerWork) -> tuple[list[Passage], bool]:
-        """Looked at again at prompt time: what may not be read any more, or was replaced, does not reach a model.
-
-        The second value tells whether a document that may be read has another live version than its passage.
+        Passages are looked at again at prompt time: what may not be read any more, or was replaced, does not reach a model.
         """
-        row = await self._asked(work)
-        passages = [Passage.model_validate(each) for each in row["passages"] or []]
-        actor = Actor(tenant=work.tenant, user=row["actor_user"], key=row["actor_key"])
         async with self._database.begin(work.tenant) as transaction:
+            stored = await runs_store.step_result(transaction, work.run_id, STEP)
+            row = await answers_store.get(transaction, work.answer_id)
+            if row is None:
+                raise PermanentFailure("corrupt", "The question's row is not there any more")
+            passages = [Passage.model_validate(each) for each in row["passages"] or []]
+            actor = Actor(tenant=work.tenant, user=row["actor_user"], key=row["actor_key"])
             live = await live_chunks.live_versions(transaction, actor, {each.document_id for each in passages})
-        current = [each for each in passages if live.get(each.document_id) == each.document_version]
-        return current, any(
-            live.get(each.document_id, each.document_version) != each.document_version for each in passages
+            retrieved = await runs_store.step_result(transaction, work.run_id, RETRIEVE_STEP)
+            if stored is None:
+                await writer.take_pen(transaction)
+        rarity = (retrieved or {"rarity": {"chunks": 0, "term_counts": {}}})["rarity"]
+        return _Asked(
+            request=AnswerRequest.model_validate(row["request"]),
+            model=row["model"],
+            passages=[each for each in passages if live.get(each.document_id) == each.document_version],
+            replaced=stored is None
+            and any(live.get(each.document_id, each.document_version) != each.document_version for each in passages),
+            statistics=SpaceStatistics(mean_vector=[], **rarity),
+            stored=dict(stored) if stored is not None else None,
         )
 
-    async def _statistics(self, work: AnswerWork) -> SpaceStatistics:
-        async with self._database.begin(work.tenant) as transaction:
-            retrieved = await runs_store.step_result(transaction, work.run_id, RETRIEVE_STEP)
-        rarity = (retrieved or {"rarity": {"chunks": 0, "term_counts": {}}})["rarity"]
-        return SpaceStatistics(mean_vector=[], **rarity)
-
-    async def _draft(self, work: AnswerWork, passages: list[Passage], writer: TokenWriter) -> Draft:
-        row = await self._asked(work)
-        request = AnswerRequest.model_validate(row["request"])
+    async def _draft(self, asked: _Asked, writer: TokenWriter) -> Draft:
+        request, passages = asked.request, asked.passages
         if not any(passage.n for passage in passages):
             text = no_evidence_text(request.question)
             await writer.write(text)
             return Draft(text, answered=False, citations=[], usage=_no_usage())
-        if row["model"] == EXTRACTIVE:
-            return await self._quote(request.question, passages, await self._statistics(work), writer)
+        if asked.model == EXTRACTIVE:
+            return await self._quote(request.question, passages, asked.statistics, writer)
         # a provider's SDK takes seconds to import: on the event loop that would stop the heartbeat of every activity
-        chat_model = await asyncio.to_thread(self._chat_model, row["model"])
+        chat_model = await asyncio.to_thread(self._chat_model, asked.model)
         answer = ModelAnswer(chat_model, self._settings, self._failpoint)
         written = await answer.write(request, passages, writer)
         return Draft(written.text, answered=written.answered, citations=written.citations, usage=written.usage)

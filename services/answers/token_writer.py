@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from schemas.runs import RunEventDraft
 from services.stores import run_event_log
-from services.stores.database import Database
+from services.stores.database import Database, Transaction
 
 
 class TokenWriter:
@@ -34,9 +34,8 @@ class TokenWriter:
         self._gathered: dict[str, str] = {}
         self._wrote_at = float("-inf")
 
-    async def take_pen(self) -> None:
-        async with self._database.begin(self._tenant) as transaction:
-            await run_event_log.take_pen(transaction, self._run_id, self._step, self._attempt)
+    async def take_pen(self, transaction: Transaction) -> None:
+        await run_event_log.take_pen(transaction, self._run_id, self._step, self._attempt)
 
     async def write(self, text: str, type: str = "token") -> None:
         if not text:

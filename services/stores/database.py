@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import psycopg
 from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 from sqlalchemy import CursorResult, Executable, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -77,7 +78,7 @@ class Transaction:
         self, statement: Prepared, parameters: Mapping[str, Any] | None
     ) -> psycopg.AsyncCursor[dict[str, Any]]:
         cursor = self._driver.cursor(row_factory=dict_row)
-        return await cursor.execute(statement.sql.encode(), statement.parameters(parameters))
+        return await cursor.execute(statement.sql.encode(), statement.parameters(parameters, Jsonb))
 
     async def notify(self, channel: str, payload: str) -> None:
         """Wakes listeners after commit; Postgres drops repeats of the same payload within one transaction."""

@@ -6,10 +6,9 @@ driver take, in the interpreter that also answers searches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from psycopg.types.json import Jsonb
 from sqlalchemy import ClauseElement
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import make_url
@@ -28,8 +27,9 @@ class Prepared:
         self._constants = {name: value for name, value in compiled.params.items() if value is not None}
         self._json = {name for name, bind in compiled.binds.items() if isinstance(bind.type, JSONB)}
 
-    def parameters(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    def parameters(self, given: Mapping[str, Any] | None, as_json: Callable[[Any], Any]) -> dict[str, Any]:
+        """What to send; `as_json` marks what goes into a JSON column for the driver."""
         values = {**self._constants, **(given or {})}
         for name in self._json:
-            values[name] = Jsonb(values[name])
+            values[name] = as_json(values[name])
         return values
