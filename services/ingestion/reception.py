@@ -12,14 +12,12 @@ from schemas.domain_events import EventDraft
 from schemas.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from schemas.identifiers import new_id, run_stream, space_stream
 from schemas.settings import LimitSettings
-from schemas.workflow_contracts import INGEST_DOCUMENT, REFRESH_ACCESS, REMOVE_DOCUMENT, REMOVE_SPACE
+from services.ingestion.run_queue import CurrentTrace, RunQueue
 from services.stores import documents_store, event_log, idempotency_store, runs_store, spaces_store
 from services.stores.database import Database, Row, Transaction
 
 DeliverHead = Callable[[str, str], Awaitable[None]]
 """Hands the head row of a stream to Temporal right after the commit; the relay does it when this fails."""
-
-CurrentTrace = Callable[[], str | None]
 
 
 class Reception:
@@ -32,6 +30,7 @@ class Reception:
         self._deliver_head = deliver_head
         self._limits = limits
         self._trace = trace
+        self._queue = RunQueue(trace)
 
     async def receive(self, actor: Actor, uploads: list[Upload]) -> list[Receipt]:
         """One receipt per upload. Raises NotFound, Forbidden or Conflict("name_taken") before anything is written for it."""
@@ -66,7 +65,7 @@ class Reception:
             return _receipt(existing, upload, None, "unchanged")
         number = existing["newest_version"] + 1
         receipt = await self._write_version(transaction, actor, upload, existing["id"], number, "updated", existing)
-        await self._apply_metadata(transaction, actor, existing, upload)
+        await self._apply_metadata(transaction, actor, existing, upload.model_copy(update={"title": None}))
         return receipt
 
     def _check(self, upload: Upload) -> None:
@@ -87,7 +86,9 @@ class Reception:
         outcome: Outcome,
         existing: Row | None = None,
     ) -> Receipt:
-        run_id = new_id()
+        run_id = await self._queue.ingest(
+            transaction, actor, document_id, number, upload.space_id, from_stage=_first_stage(upload)
+        )
         data: dict[str, Any] = {
             "version": number,
             "newest_version": number,
@@ -114,17 +115,6 @@ class Reception:
         elif upload.title is not None:
             data["title"] = upload.title
         trace = self._trace()
-        await runs_store.create(
-            transaction,
-            INGEST_DOCUMENT,
-            run_id=run_id,
-            workflow_id=f"ingest:{actor.tenant}:{document_id}:{number}",
-            actor=actor,
-            input_ref={"document_id": document_id, "version": number, "from_stage": _first_stage(upload)},
-            subject=document_id,
-            space_id=upload.space_id,
-            traceparent=trace,
-        )
         await documents_store.append(
             transaction, document_id, "document.received", data, actor=actor.user, run_id=run_id, traceparent=trace
         )
@@ -145,11 +135,10 @@ class Reception:
         readers_changed = upload.readers is not None and sorted(upload.readers) != sorted(existing["readers"] or [])
         if upload.readers is not None and readers_changed:
             await self._change_readers(transaction, actor, existing, upload.readers)
-        if upload.tags is not None and upload.tags != existing["tags"]:
-            await self._change_tags(transaction, actor, existing, upload.tags, refreshed=readers_changed)
-        if upload.title is not None and upload.title != existing["title"]:
-            title = {"title": upload.title}
-            await self._change(transaction, actor, existing["id"], "document.tags_changed", title)
+        asked = {"tags": upload.tags, "title": upload.title}
+        labels = {name: value for name, value in asked.items() if value is not None and value != existing[name]}
+        if labels:
+            await self._relabel(transaction, actor, existing, labels, refreshed=readers_changed)
 
     async def _change(
         self, transaction: Transaction, actor: Actor, document_id: str, type: str, data: dict[str, Any]
@@ -163,18 +152,9 @@ class Reception:
             version = await documents_store.version(transaction, document_id, document["newest_version"])
             if version is None or version["state"] not in ("failed", "cancelled"):
                 raise Conflict("Only a failed or cancelled document can be tried again.", state=document["state"])
-            run_id, number = new_id(), int(version["number"])
-            stage = (version["error"] or {}).get("stage")
-            await runs_store.create(
-                transaction,
-                INGEST_DOCUMENT,
-                run_id=run_id,
-                workflow_id=f"ingest:{actor.tenant}:{document_id}:{number}",
-                actor=actor,
-                input_ref={"document_id": document_id, "version": number, "from_stage": stage},
-                subject=document_id,
-                space_id=document["space_id"],
-                traceparent=self._trace(),
+            number, stage = int(version["number"]), (version["error"] or {}).get("stage")
+            run_id = await self._queue.ingest(
+                transaction, actor, document_id, number, document["space_id"], from_stage=stage
             )
             again = {"version": number, "state": "received", "stage": "received", "error": None, "run_id": run_id}
             await documents_store.append(
@@ -232,42 +212,16 @@ class Reception:
         return removals, cancelled
 
     async def _tombstone(self, transaction: Transaction, actor: Actor, row: Row) -> str:
-        run_id = await self._queue_removal(transaction, actor, row)
+        run_id = await self._queue.removal(transaction, actor, row)
         data = {"state": "removing", "tombstoned_at": transaction.now.isoformat()}
         await documents_store.append(transaction, row["id"], "document.removing", data, actor=actor.user, run_id=run_id)
-        return run_id
-
-    async def _queue_removal(self, transaction: Transaction, actor: Actor, row: Row) -> str:
-        run_id = new_id()
-        await runs_store.create(
-            transaction,
-            REMOVE_DOCUMENT,
-            run_id=run_id,
-            workflow_id=f"remove:{actor.tenant}:{row['id']}",
-            actor=actor,
-            input_ref={"document_id": row["id"]},
-            subject=row["id"],
-            space_id=row["space_id"],
-            traceparent=self._trace(),
-        )
         return run_id
 
     async def remove_space(self, actor: Actor, space_id: str) -> str:
         async with self._database.begin(actor.tenant) as transaction:
             space = await spaces_store.resolve(transaction, actor, space_id, "manager")
-            run_id = new_id()
             await spaces_store.tombstone(transaction, space["id"])
-            await runs_store.create(
-                transaction,
-                REMOVE_SPACE,
-                run_id=run_id,
-                workflow_id=f"remove-space:{actor.tenant}:{space['id']}",
-                actor=actor,
-                input_ref={"space_id": space["id"]},
-                subject=space["id"],
-                space_id=space["id"],
-                traceparent=self._trace(),
-            )
+            run_id = await self._queue.space_removal(transaction, actor, space["id"])
             draft = EventDraft(stream=space_stream(space["id"]), type="space.removed", cause=run_id)
             await event_log.append(transaction, draft, actor=actor.user, correlation=run_id)
             await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
@@ -288,25 +242,10 @@ class Reception:
         await self.start_all(started)
 
     async def _change_readers(self, transaction: Transaction, actor: Actor, document: Row, readers: list[str]) -> str:
-        run_id = await self._queue_refresh(transaction, actor, document)
+        run_id = await self._queue.refresh(transaction, actor, document)
         data = {"readers": readers, "access_version": document["access_version"] + 1}
         await self._change(transaction, actor, document["id"], "document.readers_changed", data)
         await transaction.notify(documents_store.ACCESS_CHANNEL, actor.tenant)
-        return run_id
-
-    async def _queue_refresh(self, transaction: Transaction, actor: Actor, document: Row) -> str:
-        run_id = new_id()
-        await runs_store.create(
-            transaction,
-            REFRESH_ACCESS,
-            run_id=run_id,
-            workflow_id=f"access:{actor.tenant}:{document['id']}",
-            actor=actor,
-            input_ref={"document_id": document["id"]},
-            subject=document["id"],
-            space_id=document["space_id"],
-            traceparent=self._trace(),
-        )
         return run_id
 
     async def set_tags(self, actor: Actor, document_id: str, tags: list[str]) -> None:
@@ -315,15 +254,17 @@ class Reception:
             raise InvalidRequest(f"At most {self._limits.tags} tags (PERDURE_LIMITS__TAGS).")
         async with self._database.begin(actor.tenant) as transaction:
             document = await self._writable(transaction, actor, document_id)
-            run_id = await self._change_tags(transaction, actor, document, tags)
+            run_id = await self._relabel(transaction, actor, document, {"tags": tags})
         await self._start(run_id)
 
-    async def _change_tags(
-        self, transaction: Transaction, actor: Actor, document: Row, tags: list[str], *, refreshed: bool = False
+    async def _relabel(
+        self, transaction: Transaction, actor: Actor, document: Row, changed: dict[str, Any], *, refreshed: bool = False
     ) -> str | None:
-        """`refreshed`: the indexes are rewritten anyway."""
-        run_id = None if refreshed else await self._queue_refresh(transaction, actor, document)
-        data = {"tags": tags, "access_version": document["access_version"] + 1}
+        """New tags or a new title, which the indexes hold too. `refreshed`: they are rewritten anyway."""
+        run_id = None
+        if not refreshed:
+            run_id = await self._queue.refresh(transaction, actor, document)
+        data = {**changed, "access_version": document["access_version"] + 1}
         await self._change(transaction, actor, document["id"], "document.tags_changed", data)
         return run_id
 

@@ -50,6 +50,16 @@ async def test_the_same_bytes_again_are_unchanged_and_bring_their_readers_and_ta
     assert (view.version, view.tags, view.readers, view.title, view.state) == (1, ["new"], [], "Leave 2026", "ready")
 
 
+async def test_a_title_that_comes_with_the_same_bytes_is_found_by_its_words(world: World) -> None:
+    space = await world.space(world.root)
+    document = await world.ingest(world.root, space, "a.md", "Thirty days are granted.", title="Leave")
+    again = await world.upload(world.root, space, "a.md", "Thirty days are granted.", title="Sabbatical")
+    assert again.outcome == "unchanged"
+    await world.work.everything(world.root.actor.tenant)
+    legs = {leg.name: leg.hits for leg in (await world.search(world.root, "sabbatical")).legs}
+    assert legs["keyword"] == len(await world.chunks(document.id, 1)) == 1
+
+
 async def test_new_bytes_without_readers_and_tags_keep_those_that_are_there(world: World) -> None:
     space = await world.space(world.root)
     owner = f"user:{world.root.id}"
