@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import Any
 
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
 router = APIRouter()
+_CODE_SPAN = re.compile(r"`([^`]+)`")
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -23,12 +25,12 @@ pre { overflow-x: auto; padding: .7rem; border: 1px solid #8885; border-radius: 
 @router.get("/docs")
 async def reference(request: Request) -> HTMLResponse:
     document = request.app.openapi()
-    parts = [f"<h1>{escape(document['info']['title'])} API</h1>", f"<p>{escape(document['info']['description'])}</p>"]
+    parts = [f"<h1>{escape(document['info']['title'])} API</h1>", f"<p>{_prose(document['info']['description'])}</p>"]
     parts.append('<p>Machine-readable: <a href="/openapi.json">/openapi.json</a></p>')
     for tag in document["tags"]:
         operations = list(_operations(document, tag["name"]))
         if operations:
-            parts.append(f"<h2>{escape(tag['name'])}</h2><p>{escape(tag['description'])}</p>")
+            parts.append(f"<h2>{escape(tag['name'])}</h2><p>{_prose(tag['description'])}</p>")
             parts.extend(operations)
     title = escape(document["info"]["title"])
     page = (
@@ -37,6 +39,11 @@ async def reference(request: Request) -> HTMLResponse:
         f"<body>{''.join(parts)}</body></html>"
     )
     return HTMLResponse(page, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"})
+
+
+def _prose(text: str) -> str:
+    """Descriptions are written for people and machines alike: of Markdown they use code spans."""
+    return _CODE_SPAN.sub(r"<code>\1</code>", escape(text))
 
 
 def _operations(document: dict[str, Any], tag: str) -> list[str]:
@@ -51,14 +58,14 @@ def _operations(document: dict[str, Any], tag: str) -> list[str]:
 def _operation(document: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> str:
     text = operation.get("description") or operation.get("summary", "")
     parameters = "".join(
-        f"<li><code>{escape(each['name'])}</code> ({escape(each['in'])}) {escape(each.get('description', ''))}</li>"
+        f"<li><code>{escape(each['name'])}</code> ({escape(each['in'])}) {_prose(each.get('description', ''))}</li>"
         for each in operation.get("parameters", [])
     )
     statuses = ", ".join(f"{status} {reply.get('description', '')}" for status, reply in operation["responses"].items())
     return (
         f'<details><summary><span class="method">{method.upper()}</span> <code>{escape(path)}</code></summary>'
-        f"<p>{escape(text)}</p>{f'<ul>{parameters}</ul>' if parameters else ''}{_body(document, operation)}"
-        f"<p>{escape(statuses)}</p></details>"
+        f"<p>{_prose(text)}</p>{f'<ul>{parameters}</ul>' if parameters else ''}{_body(document, operation)}"
+        f"<p>{_prose(statuses)}</p></details>"
     )
 
 

@@ -97,6 +97,7 @@ async def test_the_documentation_needs_no_key_and_loads_nothing(app: FastAPI) ->
     assert page.status_code == 200
     assert "/v1/documents/{document_id}/history" in page.text
     assert not re.search(r"""(src|href)=["']https?:""", page.text)
+    assert "`" not in re.sub(r"<pre>.*?</pre>", "", page.text, flags=re.DOTALL), "code spans are rendered"
     document = (await client(app, None).get("/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
     operations = [
