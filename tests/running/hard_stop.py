@@ -16,9 +16,11 @@ from typing import Any
 
 import pytest
 
-TASKS_SHOWN_AFTER_S = 290.0
-ENDED_AFTER_S = 300.0
+GRACE_S = 120.0
+"""Beyond the test's own timeout: for pytest-timeout's exception to be handled and fixtures to be torn down."""
+SHOWN_BEFORE_S = 10.0
 _stderr = -1
+_ended_after_s = 0.0
 
 
 def pytest_configure() -> None:
@@ -28,7 +30,9 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    showing = threading.Timer(TASKS_SHOWN_AFTER_S, _show_tasks, [item.nodeid])
+    global _ended_after_s
+    _ended_after_s = _timeout_of(item) + GRACE_S
+    showing = threading.Timer(_ended_after_s - SHOWN_BEFORE_S, _show_tasks, [item.nodeid])
     showing.daemon = True
     showing.start()
     _arm()
@@ -44,8 +48,13 @@ def pytest_exception_interact() -> None:
     _arm()  # pytest's own faulthandler plugin has just disarmed it
 
 
+def _timeout_of(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0] if marker is not None and marker.args else item.config.getini("timeout"))
+
+
 def _arm() -> None:
-    faulthandler.dump_traceback_later(ENDED_AFTER_S, exit=True, file=_stderr)
+    faulthandler.dump_traceback_later(_ended_after_s, exit=True, file=_stderr)
 
 
 def _show_tasks(test: str) -> None:
