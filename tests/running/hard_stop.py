@@ -11,6 +11,7 @@ import faulthandler
 import gc
 import os
 import threading
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -20,7 +21,7 @@ GRACE_S = 120.0
 """Beyond the test's own timeout: for pytest-timeout's exception to be handled and fixtures to be torn down."""
 SHOWN_BEFORE_S = 10.0
 _stderr = -1
-_ended_after_s = 0.0
+_ended_at = 0.0
 
 
 def pytest_configure() -> None:
@@ -30,9 +31,10 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    global _ended_after_s
-    _ended_after_s = _timeout_of(item) + GRACE_S
-    showing = threading.Timer(_ended_after_s - SHOWN_BEFORE_S, _show_tasks, [item.nodeid])
+    global _ended_at
+    within_s = _timeout_of(item) + GRACE_S
+    _ended_at = time.monotonic() + within_s
+    showing = threading.Timer(within_s - SHOWN_BEFORE_S, _show_tasks, [item.nodeid])
     showing.daemon = True
     showing.start()
     _arm()
@@ -54,7 +56,7 @@ def _timeout_of(item: pytest.Item) -> float:
 
 
 def _arm() -> None:
-    faulthandler.dump_traceback_later(_ended_after_s, exit=True, file=_stderr)
+    faulthandler.dump_traceback_later(max(1.0, _ended_at - time.monotonic()), exit=True, file=_stderr)
 
 
 def _show_tasks(test: str) -> None:
