@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from schemas.access import SPACE_READERS, Actor
 from schemas.api_replies import RunAccepted
-from schemas.documents import Outcome, Receipt, Upload
+from schemas.documents import Outcome, Receipt, Receipts, Upload
 from schemas.domain_events import EventDraft
 from schemas.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from schemas.identifiers import new_id, run_stream, space_stream
@@ -32,16 +32,21 @@ class Reception:
         self._trace = trace
         self._queue = RunQueue(trace)
 
-    async def receive(self, actor: Actor, uploads: list[Upload]) -> list[Receipt]:
-        """One receipt per upload. Raises NotFound, Forbidden or Conflict("name_taken") before anything is written for it."""
-        receipts = []
-        for upload in uploads:
-            async with self._database.begin(actor.tenant) as transaction:
-                await spaces_store.resolve(transaction, actor, upload.space_id, "contributor")
-                receipt = await self.take(transaction, actor, upload)
-            await self._start(receipt.run_id)
-            receipts.append(receipt)
-        return receipts
+    async def receive(
+        self, actor: Actor, upload: Upload, *, earlier: Sequence[Receipt] = (), last: bool = True
+    ) -> Receipt:
+        """Raises NotFound, Forbidden or Conflict("name_taken") before anything is written for it.
+
+        `earlier` receipts of the same request, and whether this is its `last` document: with that one its reply is stored, so
+        that a request that is sent again after a kill gets it.
+        """
+        async with self._database.begin(actor.tenant) as transaction:
+            await spaces_store.resolve(transaction, actor, upload.space_id, "contributor")
+            receipt = await self.take(transaction, actor, upload)
+            if last:
+                await idempotency_store.complete(transaction, Receipts(documents=[*earlier, receipt]))
+        await self._start(receipt.run_id)
+        return receipt
 
     async def take(self, transaction: Transaction, actor: Actor, upload: Upload, *, trusted: bool = False) -> Receipt:
         """Within the caller's transaction: a new document, a new version, or nothing new. The name is locked first.

@@ -141,7 +141,7 @@ class World:
         digest = hashlib.sha256(content).hexdigest()
         upload = Upload(space_id=space, external_id=name, blob_key=key, sha256=digest, bytes=len(content), **fields)
         try:
-            return (await self.reception.receive(who.actor, [upload]))[0]
+            return await self.reception.receive(who.actor, upload)
         except Problem:
             await self.blobs.delete(key)
             raise

@@ -100,9 +100,10 @@ async def write_text(
         async with _dropping(container.blobs, [kept], taken):
             size, sha256 = await container.blobs.put_stream(key, _pieces(data), container.settings.limits.upload_bytes)
             sized = upload.model_copy(update={"bytes": size, "sha256": sha256})
-            receipts = await container.reception.receive(actor, [sized])
-            taken.update(key for receipt in receipts if receipt.run_id is not None)
-        return Receipts(documents=receipts)
+            receipt = await container.reception.receive(actor, sized)
+            if receipt.run_id is not None:
+                taken.add(key)
+        return Receipts(documents=[receipt])
 
     return await once(wanted, receive)
 
@@ -121,7 +122,7 @@ async def add_url(wanted: UrlDocument, caller: Writer, container: ServingRole, o
             readers=wanted.readers,
             tags=wanted.tags,
         )
-        return Receipts(documents=await container.reception.receive(caller.actor, [upload]))
+        return Receipts(documents=[await container.reception.receive(caller.actor, upload)])
 
     return await once(wanted, receive)
 
@@ -193,22 +194,23 @@ async def _receive_files(
     reception: ReceptionPort, actor: Actor, space_id: str, form: UploadForm, taken: set[str]
 ) -> list[Receipt]:
     """In the order sent. A name that is taken refuses its file; alone, it refuses the request. Fills `taken` blob keys."""
-    receipts = []
+    receipts: list[Receipt] = []
     for kept in form.files:
         external_id = form.external_id or kept.name
         if kept.error is not None:
             receipts.append(_rejected(external_id, **kept.error))
             continue
         try:
-            received = await reception.receive(actor, [_upload(kept, form, space_id, external_id)])
+            upload = _upload(kept, form, space_id, external_id)
+            receipt = await reception.receive(actor, upload, earlier=receipts, last=kept is form.files[-1])
         except Conflict as conflict:
             if len(form.files) == 1:
                 raise
             receipts.append(_rejected(external_id, conflict.type, conflict.detail))
             continue
-        if any(receipt.run_id is not None for receipt in received):
+        if receipt.run_id is not None:
             taken.add(kept.blob_key)
-        receipts.extend(received)
+        receipts.append(receipt)
     return receipts
 
 

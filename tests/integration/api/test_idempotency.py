@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select, update
 
+from schemas.documents import Receipts, Upload
 from schemas.errors import Conflict
 from schemas.identity import GroupDraft
 from services.access.groups import Groups
@@ -138,6 +139,25 @@ async def test_a_request_killed_after_its_commit_is_replayed_not_repeated(admin:
     made = await Groups(database).create(admin.actor, GroupDraft(name="Finance"))
     idempotency_store.CURRENT.reset(token)
     assert await _reserve(database) == Replay(201, made.model_dump(mode="json"))
+
+
+async def test_documents_killed_after_their_commit_are_replayed_with_every_receipt(
+    admin: Person, container: Serving, database: Database
+) -> None:
+    space = await space_of(admin)
+    held = await idempotency_store.reserve(
+        database, tenant="acme", actor="a", key="k", body_hash="h", status=202, hours=1
+    )
+    assert isinstance(held, Reservation)
+    token = idempotency_store.CURRENT.set(held)
+    try:
+        pages = [Upload(space_id=space, external_id=url, url=url) for url in ("https://one.test", "https://two.test")]
+        first = await container.reception.receive(admin.actor, pages[0], last=False)
+        assert isinstance(await _reserve(database), Busy), "a request that is half done has no reply yet"
+        second = await container.reception.receive(admin.actor, pages[1], earlier=[first])
+    finally:
+        idempotency_store.CURRENT.reset(token)
+    assert await _reserve(database) == Replay(202, Receipts(documents=[first, second]).model_dump(mode="json"))
 
 
 async def test_expired_keys_are_forgotten(admin: Person, database: Database) -> None:

@@ -31,7 +31,7 @@ async def web(world: World) -> AsyncIterator[WebListener]:
 
 async def given(world: World, url: str) -> Receipt:
     space = await world.space(world.root)
-    return (await world.reception.receive(world.root.actor, [Upload(space_id=space, external_id=url, url=url)]))[0]
+    return await world.reception.receive(world.root.actor, Upload(space_id=space, external_id=url, url=url))
 
 
 async def test_a_page_becomes_a_document_with_its_bytes_and_type(world: World, web: WebListener) -> None:
