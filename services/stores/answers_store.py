@@ -54,7 +54,9 @@ async def store_result(
     citations: Sequence[Citation],
     usage: dict[str, Any],
 ) -> None:
+    """The answer, and no longer the conversation that it was asked in: that may quote documents which are not its sources."""
     values = {
+        "request": answers.c.request.op("-")("conversation"),
         "answer": answer,
         "answered": answered,
         "citations": [citation.model_dump() for citation in citations],

@@ -68,7 +68,8 @@ async def withhold_if_removed(transaction: Transaction, record: str) -> None:
 
 async def _empty(transaction: Transaction, records: Sequence[str]) -> None:
     run_ids = [record.removeprefix("run:") for record in records]
-    emptied: dict[str, Any] = {"answer": None, "citations": [], "passages": None}
+    alone = answers.c.request.op("-")("conversation")
+    emptied: dict[str, Any] = {"answer": None, "citations": [], "passages": None, "request": alone}
     await transaction.execute(update(answers).where(answers.c.run_id.in_(run_ids)).values(**emptied))
     from_it = run_events.c.run_id.in_(run_ids) & run_events.c.type.in_(sorted(TEXT_EVENTS))
     await transaction.execute(update(run_events).where(from_it).values(data={"withheld": True}))

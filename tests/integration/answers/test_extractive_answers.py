@@ -29,6 +29,16 @@ async def handbook(world: World) -> str:
     return (await world.ingest(world.root, space, "travel.md", HANDBOOK)).id
 
 
+@pytest.mark.parametrize("question", ["Who approves trips that cost more than 2,000 euro?", "Who wrote Hamlet?"])
+async def test_the_conversation_is_not_kept_with_the_answer(world: World, question: str) -> None:
+    """It may quote documents that are no source of this answer, and which somebody removes tomorrow."""
+    await handbook(world)
+    said = [{"role": "assistant", "text": "The vault code is heliotrope-77."}]
+    answer = await world.ask(world.root, question, conversation=said)
+    assert answer.state == "succeeded"
+    assert "heliotrope-77" not in await world.everything_stored()
+
+
 async def test_each_quote_is_the_stored_text_at_its_place_and_inside_its_chunk(world: World) -> None:
     document_id = await handbook(world)
     answer = await world.ask(world.root, "Who approves trips that cost more than 2,000 euro?")
