@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from schemas.access import Actor
 from schemas.identifiers import new_id
@@ -12,7 +11,6 @@ from schemas.workflow_contracts import (
     REFRESH_ACCESS,
     REMOVE_DOCUMENT,
     REMOVE_SPACE,
-    WorkflowContract,
 )
 from services.stores import runs_store
 from services.stores.database import Row, Transaction
@@ -37,52 +35,61 @@ class RunQueue:
         from_stage: str | None,
     ) -> str:
         """`from_stage`: those before it have been done."""
-        input_ref = {"document_id": document_id, "version": version, "from_stage": from_stage}
-        workflow_id = f"ingest:{actor.tenant}:{document_id}:{version}"
-        return await self._add(transaction, actor, INGEST_DOCUMENT, workflow_id, input_ref, document_id, space_id)
-
-    async def removal(self, transaction: Transaction, actor: Actor, document: Row) -> str:
-        return await self._of_document(transaction, actor, REMOVE_DOCUMENT, "remove", document)
-
-    async def refresh(self, transaction: Transaction, actor: Actor, document: Row) -> str:
-        """Both indexes are given the readers, tags and title of the moment it runs."""
-        return await self._of_document(transaction, actor, REFRESH_ACCESS, "access", document)
-
-    async def space_removal(self, transaction: Transaction, actor: Actor, space_id: str) -> str:
-        workflow_id = f"remove-space:{actor.tenant}:{space_id}"
-        return await self._add(
-            transaction, actor, REMOVE_SPACE, workflow_id, {"space_id": space_id}, space_id, space_id
-        )
-
-    async def _of_document(
-        self, transaction: Transaction, actor: Actor, contract: WorkflowContract, prefix: str, document: Row
-    ) -> str:
-        """One execution at a time under `prefix:tenant:document`."""
-        workflow_id = f"{prefix}:{actor.tenant}:{document['id']}"
-        input_ref = {"document_id": document["id"]}
-        return await self._add(
-            transaction, actor, contract, workflow_id, input_ref, document["id"], document["space_id"]
-        )
-
-    async def _add(
-        self,
-        transaction: Transaction,
-        actor: Actor,
-        contract: WorkflowContract,
-        workflow_id: str,
-        input_ref: dict[str, Any],
-        subject: str,
-        space_id: str,
-    ) -> str:
         run_id = new_id()
         await runs_store.create(
             transaction,
-            contract,
+            INGEST_DOCUMENT,
             run_id=run_id,
-            workflow_id=workflow_id,
+            workflow_id=f"ingest:{actor.tenant}:{document_id}:{version}",
             actor=actor,
-            input_ref=input_ref,
-            subject=subject,
+            input_ref={"document_id": document_id, "version": version, "from_stage": from_stage},
+            subject=document_id,
+            space_id=space_id,
+            traceparent=self._trace(),
+        )
+        return run_id
+
+    async def removal(self, transaction: Transaction, actor: Actor, document: Row) -> str:
+        run_id = new_id()
+        await runs_store.create(
+            transaction,
+            REMOVE_DOCUMENT,
+            run_id=run_id,
+            workflow_id=f"remove:{actor.tenant}:{document['id']}",
+            actor=actor,
+            input_ref={"document_id": document["id"]},
+            subject=document["id"],
+            space_id=document["space_id"],
+            traceparent=self._trace(),
+        )
+        return run_id
+
+    async def refresh(self, transaction: Transaction, actor: Actor, document: Row) -> str:
+        """Both indexes are given the readers, tags and title of the moment it runs."""
+        run_id = new_id()
+        await runs_store.create(
+            transaction,
+            REFRESH_ACCESS,
+            run_id=run_id,
+            workflow_id=f"access:{actor.tenant}:{document['id']}",
+            actor=actor,
+            input_ref={"document_id": document["id"]},
+            subject=document["id"],
+            space_id=document["space_id"],
+            traceparent=self._trace(),
+        )
+        return run_id
+
+    async def space_removal(self, transaction: Transaction, actor: Actor, space_id: str) -> str:
+        run_id = new_id()
+        await runs_store.create(
+            transaction,
+            REMOVE_SPACE,
+            run_id=run_id,
+            workflow_id=f"remove-space:{actor.tenant}:{space_id}",
+            actor=actor,
+            input_ref={"space_id": space_id},
+            subject=space_id,
             space_id=space_id,
             traceparent=self._trace(),
         )
