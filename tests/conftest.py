@@ -72,10 +72,13 @@ def pytest_configure() -> None:
 
 
 def _trade_safety_for_speed(url: str) -> None:
-    """No test of these pulls the plug on this Postgres: what survives a kill is proved by tests/durability."""
+    """No test of these pulls the plug on this Postgres: what survives a kill is proved by tests/durability.
+
+    Autovacuum runs as the superuser, whom nobody else can send away from a database that is to be dropped.
+    """
     as_superuser = make_url(url).set(username="postgres", database="postgres", drivername="postgresql")
     with psycopg.connect(as_superuser.render_as_string(hide_password=False), autocommit=True) as connection:
-        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
         connection.execute("SELECT pg_reload_conf()")
 

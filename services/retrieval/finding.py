@@ -20,6 +20,7 @@ from services.stores import live_chunks, spaces_store
 from services.stores.database import Database, Transaction
 from services.stores.vector_index import VectorIndex
 
+StoredVectors = Mapping[str, Sequence[float]]
 MOST_RECALLED = 3_200
 """Over-fetching doubles until the limit is met; past this many per leg the rest is given up as degraded."""
 
@@ -52,9 +53,9 @@ class Finding:
         query, (flt, space_ids) = await asyncio.gather(self._recall.query(text), self._scope(actor, spaces, filters))
         if flt.matches_nothing:
             return Found(query, space_ids, [], [Leg(name=name, hits=0, ms=0) for name in ("vector", "keyword")])
-        recalled, live = await self._recall_and_verify(actor, query, flt, limit)
+        recalled, live, vectors = await self._recall_and_verify(actor, query, flt, limit)
         ranked = [hit for hit in recalled.hits if hit.chunk_id in live]
-        hits = await self._diversify(ranked, live, limit)
+        hits = await self._diversify(ranked, live, vectors, limit)
         scores = {hit.chunk_id: {"fused": hit.score, **hit.scores} for hit in recalled.hits}
         return Found(query, space_ids, hits, _counted(recalled, live), recalled.degraded, scores)
 
@@ -70,35 +71,50 @@ class Finding:
 
     async def _recall_and_verify(
         self, actor: Actor, query: Query, flt: IndexFilter, limit: int
-    ) -> tuple[Recalled, Mapping[str, PassageChunk]]:
-        """Over-fetches until `limit` chunks stand the verifying query or the legs have no more."""
+    ) -> tuple[Recalled, Mapping[str, PassageChunk], StoredVectors]:
+        """Over-fetches until `limit` chunks stand the verifying query or the legs have no more.
+
+        The vectors that diversity will want are fetched meanwhile: nearly always the best that were found may be shown.
+        """
         depth, repeated = max(self._settings.recall, limit), False
         while True:
             recalled = await self._recall.find(query, flt, depth)
             ids = [hit.chunk_id for hit in recalled.hits]
-            async with self._database.begin(actor.tenant) as transaction:
-                live = await live_chunks.verify(transaction, actor, ids, flt)
-                dropped = [chunk for chunk in ids if chunk not in live]
-                superseded = bool(dropped) and await live_chunks.any_superseded(transaction, actor, dropped)
+            (live, superseded), vectors = await asyncio.gather(
+                self._verified(actor, ids, flt), self._stored_vectors(ids[: self._candidates(limit)])
+            )
             if superseded and not repeated:
                 repeated = True  # a newer version was published meanwhile: its chunks are in the indexes by now
                 continue
             if len(live) >= limit or recalled.exhausted:
-                return recalled, live
+                return recalled, live, vectors
             if depth >= MOST_RECALLED:
                 recalled.degraded.append(f"recall: fewer readable results than asked for among the best {depth}")
-                return recalled, live
+                return recalled, live, vectors
             depth = min(MOST_RECALLED, depth * 4)
 
+    async def _verified(
+        self, actor: Actor, ids: list[str], flt: IndexFilter
+    ) -> tuple[Mapping[str, PassageChunk], bool]:
+        """What may be shown now, and whether something found was of a version that has just been replaced."""
+        async with self._database.begin(actor.tenant) as transaction:
+            live = await live_chunks.verify(transaction, actor, ids, flt)
+            dropped = [chunk for chunk in ids if chunk not in live]
+            return live, bool(dropped) and await live_chunks.any_superseded(transaction, actor, dropped)
+
+    def _candidates(self, limit: int) -> int:
+        return max(limit * 2, self._settings.passages * 2)
+
     async def _diversify(
-        self, ranked: list[FusedHit], live: Mapping[str, PassageChunk], limit: int
+        self, ranked: list[FusedHit], live: Mapping[str, PassageChunk], vectors: StoredVectors, limit: int
     ) -> list[ScoredChunk]:
         """Marginal relevance over the best candidates. What collapsed as a near-duplicate fills up a short list."""
-        best = ranked[: max(limit * 2, self._settings.passages * 2)]
+        best = ranked[: self._candidates(limit)]
         candidates = [ScoredChunk(live[hit.chunk_id], hit.score) for hit in best]
         if len(candidates) < 2:
             return candidates
-        vectors = await self._stored_vectors(candidates)
+        moved_up = [hit.chunk_id for hit in best if hit.chunk_id not in vectors]
+        vectors = {**vectors, **await self._stored_vectors(moved_up)}
         chosen = diversify(
             candidates,
             vectors,
@@ -110,10 +126,12 @@ class Finding:
         rest = [hit for hit in ranked if hit.chunk_id not in taken][: limit - len(chosen)]
         return [*chosen, *(ScoredChunk(live[hit.chunk_id], hit.score) for hit in rest)]
 
-    async def _stored_vectors(self, hits: Sequence[ScoredChunk]) -> Mapping[str, Sequence[float]]:
+    async def _stored_vectors(self, ids: Sequence[str]) -> StoredVectors:
         """None when the vector engine is away: its leg is named as degraded then, and words alone tell what is alike."""
+        if not ids:
+            return {}
         try:
-            return await self._vectors.vectors([hit.chunk.chunk_id for hit in hits])
+            return await self._vectors.vectors(ids)
         except Failure:
             return {}
 
