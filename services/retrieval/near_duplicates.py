@@ -7,6 +7,7 @@ never taken for the same: last year's price list is not this year's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import regex
 
@@ -14,6 +15,8 @@ from services.retrieval import tokenising
 from services.retrieval.text_folding import fold
 
 SHINGLE = 5
+PRINTS_KEPT = 1_000
+"""Some 20 kB each."""
 _DIGITS = regex.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -31,6 +34,13 @@ def _shingles_of(folded: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(*(units[start:] for start in range(SHINGLE)), strict=False))
 
 
+@lru_cache(PRINTS_KEPT)
+def _print_of(text: str) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
+    """Shingles and numbers. What is found once is found again by the next question about it."""
+    folded = fold(text)
+    return _shingles_of(folded), frozenset(_DIGITS.findall(folded))
+
+
 def jaccard(left: frozenset[tuple[str, ...]], right: frozenset[tuple[str, ...]]) -> float:
     if left.isdisjoint(right):  # nearly always, and it makes no set
         return 0.0
@@ -43,7 +53,7 @@ def group_near_duplicates(texts: Sequence[str], threshold: float = 0.85) -> list
 
     Compared with leaders only, so a chain of small changes cannot join texts that differ.
     """
-    prints = [(_shingles_of(folded), frozenset(_DIGITS.findall(folded))) for folded in map(fold, texts)]
+    prints = [_print_of(text) for text in texts]
     groups: list[list[int]] = []
     for position, (own, numbers) in enumerate(prints):
         for group in groups:

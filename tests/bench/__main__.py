@@ -6,7 +6,6 @@ Every figure is measured in one run beside its baseline; docs/reference/performa
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import platform
@@ -17,6 +16,8 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NoReturn
+
+import uvloop
 
 from tests.bench import (
     cancel,
@@ -80,7 +81,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     folder = Path(tempfile.mkdtemp(prefix="perdure-bench-"))
     try:
-        report = asyncio.run(_measure(arguments.figures or list(FIGURES), Bench(folder, arguments.quick)))
+        report = uvloop.run(_measure(arguments.figures or list(FIGURES), Bench(folder, arguments.quick)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for key in report["goals_missed"]:
