@@ -50,7 +50,7 @@ test-peers: setup ## the adapters and the main job on a real Kafka and Elasticse
 	$(AT_MOST) 20m $(BIN)/python -m tests.peers.run
 
 test-long: setup ## what takes too long for every change
-	$(BIN)/pytest -m long tests
+	$(BIN)/pytest -n 2 -m long tests
 
 lint: setup ## format and lint, changing nothing
 	$(BIN)/ruff format --check --quiet $(SOURCES) $(ALSO_OURS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 from sqlalchemy import func, insert, select
@@ -59,15 +60,18 @@ async def test_rights_are_loaded_in_one_query_and_end_with_key_or_user(
 ) -> None:
     caller = await a_caller(database)
     statements = 0
-    send = Transaction.all
 
-    async def counted(self: Transaction, *arguments: object) -> object:
-        nonlocal statements
-        statements += 1
-        return await send(self, *arguments)  # type: ignore[arg-type]
+    def counted(send: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+        async def call(*arguments: object) -> object:
+            nonlocal statements
+            statements += 1
+            return await send(*arguments)
+
+        return call
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transaction, "all", counted)
+        for way in ("_send", "execute"):  # prepared statements go by the one, all others by the other
+            patch.setattr(Transaction, way, counted(getattr(Transaction, way)))
         assert await access_of(database, caller.actor) is not None
     assert statements == 1
     await Identity.of(database).api_keys.revoke(caller.actor, caller.key_id)

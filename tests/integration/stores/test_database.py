@@ -26,6 +26,7 @@ OF_RUNS = Prepared(
     .order_by(run_steps.c.step)
 )
 SLEEP = Prepared(text("SELECT pg_sleep(30)"))
+ASLEEP = Prepared(text("SELECT count(*) FROM pg_stat_get_activity(NULL) WHERE wait_event = 'PgSleep'"))
 
 
 async def _steps(database: Database, *runs: str) -> list[str]:
@@ -63,7 +64,9 @@ async def test_a_cancelled_statement_costs_its_connection_and_nothing_else(datab
             await transaction.all(SLEEP)
 
     task = asyncio.create_task(sleeper())
-    await asyncio.sleep(0.1)
+    async with database.begin(TENANT) as transaction:
+        while not await transaction.scalar(ASLEEP):
+            await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -18,9 +18,9 @@ NOT_FOR_EVER_S = 20
 async def _writer() -> Process:
     """Already more than asyncio buffers has come, so that it has stopped reading."""
     child = await asyncio.create_subprocess_exec(sys.executable, "-c", WRITES_A_MEGABYTE, stdin=PIPE, stdout=PIPE)
-    assert child.stdout is not None
-    await child.stdout.readexactly(1)
-    await asyncio.sleep(0.2)
+    reading = child._transport.get_pipe_transport(1)  # type: ignore[attr-defined]
+    while reading.is_reading():
+        await asyncio.sleep(0)
     return child
 
 
