@@ -73,8 +73,8 @@ class IndexRepair:
             document = await documents_store.require_alive(transaction, document_id)
             live = [document["live_version"]] if document["live_version"] is not None else []
             wanted = await chunks_store.ids_of_versions(transaction, document_id, live)
-            unfinished = await documents_store.unfinished_versions(transaction, document_id)
-            allowed = wanted | await chunks_store.ids_of_versions(transaction, document_id, unfinished)
+            to_come = await documents_store.versions_to_come(transaction, document_id)
+            allowed = wanted | await chunks_store.ids_of_versions(transaction, document_id, to_come)
             changed = [await self._clean(index, tenant, document, allowed) for index in self._indexes]
             if "outdated" in changed:
                 await self._index_stage.rewrite(transaction, tenant, document)

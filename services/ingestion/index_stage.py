@@ -76,7 +76,7 @@ class IndexStage:
         held = await self._vectors.document_ids(tenant, document_id) | await self._keywords.document_ids(
             tenant, document_id
         )
-        versions = {*await documents_store.unfinished_versions(transaction, document_id), document["live_version"]}
+        versions = {*await documents_store.versions_to_come(transaction, document_id), document["live_version"]}
         for number in sorted(versions - {None}):
             version = await documents_store.version(transaction, document_id, number)
             rows = [

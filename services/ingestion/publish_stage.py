@@ -85,8 +85,8 @@ class PublishStage:
         async with self._database.begin(work.tenant) as transaction:
             await transaction.lock(documents_store.lock_name(work.document_id))
             document = await documents_store.require_alive(transaction, work.document_id)
-            unfinished = await documents_store.unfinished_versions(transaction, work.document_id)
-            kept_versions = {number for number in unfinished if keep_own or number != work.version}
+            to_come = await documents_store.versions_to_come(transaction, work.document_id)
+            kept_versions = {number for number in to_come if keep_own or number != work.version}
             if document["live_version"] is not None:
                 kept_versions.add(document["live_version"])
             kept = await chunks_store.ids_of_versions(transaction, work.document_id, sorted(kept_versions))

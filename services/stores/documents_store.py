@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import and_, bindparam, select, update
+from sqlalchemy import and_, bindparam, func, select, update
 
 from schemas.access import Actor
 from schemas.documents import ENDED_STATES
@@ -121,12 +121,22 @@ async def readable_twin(transaction: Transaction, actor: Actor, sha256: str | No
     return str(twin) if twin is not None else None
 
 
-async def unfinished_versions(transaction: Transaction, document_id: str) -> list[int]:
-    """Versions whose ingest has not ended: their chunks are kept by every sweep."""
-    open_ones = and_(
-        document_versions.c.document_id == document_id, document_versions.c.state.not_in(sorted(ENDED_STATES))
+async def versions_to_come(transaction: Transaction, document_id: str) -> list[int]:
+    """Versions that may still be published, so a sweep keeps their chunks: not ended, and newer than the live one.
+
+    An older one that has not ended is not to come: it was replaced between its publication and its end, or will be refused.
+    """
+    live = func.coalesce(documents.c.live_version, 0)
+    statement = (
+        select(document_versions.c.number)
+        .join(documents, documents.c.id == document_versions.c.document_id)
+        .where(
+            document_versions.c.document_id == document_id,
+            document_versions.c.state.not_in(sorted(ENDED_STATES)),
+            document_versions.c.number > live,
+        )
     )
-    return [row["number"] for row in await transaction.all(select(document_versions.c.number).where(open_ones))]
+    return [row["number"] for row in await transaction.all(statement)]
 
 
 async def children(transaction: Transaction, document_id: str) -> Sequence[Row]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from itertools import permutations
 
 import pytest
 
 from schemas.runs import RunEnd
 from services.ingestion.publish_stage import NewerVersionLive
+from services.ingestion.version_work import VersionWork
 from services.stores.database import Row
 from tests.world.builders import World
 from tests.world.work_off import STAGES
@@ -105,6 +108,49 @@ async def test_of_two_versions_in_flight_the_newer_one_stays_whichever_is_publis
     assert await states(world, document_id) == {1: "superseded" if first == 2 else "ready", 2: "ready"}
     assert (await world.document(world.root, document_id)).state == "ready"
     assert await world.count("space_statistics", chunks=len(ids)) == 1
+
+
+LAST_STEPS = ("index", "publish", "sweep", "finish")
+MEETINGS = sorted(set(permutations([1, 2] * len(LAST_STEPS))))
+"""Every order in which the last steps of two versions can meet: whose step comes next."""
+
+
+async def test_however_the_last_steps_of_two_versions_meet_the_indexes_hold_the_newer_one_alone(world: World) -> None:
+    space = await world.space(world.root)
+    left = {}
+    for number, meeting in enumerate(MEETINGS):
+        receipts = [await world.upload(world.root, space, f"{number}.md", text) for text in (OLD, NEW)]
+        works = [await world.claimed(receipt) for receipt in receipts]
+        for work in works:
+            for stage in STAGES[: STAGES.index("index")]:
+                await world.work.stage(stage)(work)
+        steps = {version: last_steps(world, work) for version, work in enumerate(works, 1)}
+        for version in meeting:
+            await anext(steps[version], None)
+        document_id = works[0].document_id
+        ids = {chunk["chunk_id"] for chunk in await world.chunks(document_id, 2)}
+        if await world.points(document_id) != (ids, ids):
+            left[meeting] = await world.points(document_id)
+        assert (await world.document(world.root, document_id)).live_version == 2
+    assert left == {}
+
+
+async def last_steps(world: World, work: VersionWork) -> AsyncIterator[None]:
+    """What IngestDocument does from the index stage on, one step at a time."""
+    await world.work.stage("index")(work)
+    yield
+    try:
+        await world.work.publishing.publish(work)
+    except NewerVersionLive:
+        yield
+        await world.work.publishing.discard(work, drop_chunks=False)
+        yield
+        await world.work.finish(work, "superseded", SUCCEEDED)
+    else:
+        yield
+        await world.work.publishing.sweep(work)
+        yield
+        await world.work.finish(work, "done", SUCCEEDED)
 
 
 async def test_a_newer_version_that_fails_leaves_the_live_one_searchable(world: World) -> None:
