@@ -37,15 +37,14 @@ def quiet_end(error: BaseException) -> StepResult | None:
     return None
 
 
-def permanent(code: str, detail: str, *, retryable: bool = False) -> ApplicationError:
-    """What ends a run. `retryable` tells the person whether trying the document again may help."""
-    return ApplicationError(
-        detail, {"code": code, "detail": detail, "retryable": retryable}, type=code, non_retryable=True
-    )
+def permanent(code: str, detail: str, *, retryable: bool = False, step: str | None = None) -> ApplicationError:
+    """What ends a run. `retryable` tells the person whether trying the document again may help; `step` is what failed."""
+    packed = {"code": code, "detail": detail, "retryable": retryable, "step": step}
+    return ApplicationError(detail, packed, type=code, non_retryable=True)
 
 
-def of_permanent(error: PermanentFailure) -> ApplicationError:
-    return permanent(error.code, error.detail)
+def of_permanent(error: PermanentFailure, step: str) -> ApplicationError:
+    return permanent(error.code, error.detail, step=step)
 
 
 def retry(error: TransientFailure, failures: int) -> ApplicationError:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.step_runner import StepRunner
-from schemas.workflow_contracts import DiscardInput, FinishIngestInput, IngestInput, StepResult
+from activities.run_activities import claim_run
+from activities.step_runner import Step, StepRunner
+from schemas.workflow_contracts import (
+    BeginIngestInput,
+    DiscardInput,
+    FinishIngestInput,
+    IngestInput,
+    StepResult,
+    ingest_steps_from,
+)
 from services.ingestion.chunk_stage import ChunkStage
 from services.ingestion.embed_stage import EmbedStage
 from services.ingestion.ending import Ending
@@ -15,13 +23,15 @@ from services.ingestion.index_stage import IndexStage
 from services.ingestion.parse_stage import ParseStage
 from services.ingestion.publish_stage import PublishStage
 from services.ingestion.version_work import VersionWork
+from services.stores.database import Database
 
 
 class IngestActivities:
-    """One activity per stage, each safe to run again."""
+    """The steps of an ingest, each safe to run again; those that are over at once share an activity."""
 
     def __init__(
         self,
+        database: Database,
         runner: StepRunner,
         *,
         fetch: FetchStage,
@@ -33,6 +43,7 @@ class IngestActivities:
         enrich: EnrichStage,
         ending: Ending,
     ) -> None:
+        self._database = database
         self._runner = runner
         self._fetch = fetch
         self._parse = parse
@@ -43,13 +54,18 @@ class IngestActivities:
         self._enrich = enrich
         self._ending = ending
 
-    @activity.defn(name="fetch_document")
-    async def fetch(self, input: IngestInput) -> StepResult:
-        return await self._runner.run("fetch", input, lambda: self._fetch.run(_work(input)))
-
-    @activity.defn(name="parse_document")
-    async def parse(self, input: IngestInput) -> StepResult:
-        return await self._runner.run("parse", input, lambda: self._parse.run(_work(input)))
+    @activity.defn(name="read_document")
+    async def read(self, input: BeginIngestInput) -> StepResult:
+        """Claims the run, then fetches and parses what a retry does not leave out."""
+        claimed = await claim_run(self._database, self._runner, input, input.execution_id)
+        if claimed.status != "done":
+            return claimed
+        steps = [
+            Step("fetch", lambda: self._fetch.run(_work(input))),
+            Step("parse", lambda: self._parse.run(_work(input))),
+        ]
+        due = ingest_steps_from(input.from_stage)
+        return await self._runner.run_all(input, *(step for step in steps if step.name in due))
 
     @activity.defn(name="chunk_document")
     async def chunk(self, input: IngestInput) -> StepResult:
@@ -59,24 +75,23 @@ class IngestActivities:
     async def embed(self, input: IngestInput) -> StepResult:
         return await self._runner.run("embed", input, lambda: self._embed.run(_work(input)))
 
-    @activity.defn(name="index_chunks")
-    async def index(self, input: IngestInput) -> StepResult:
-        return await self._runner.run("index", input, lambda: self._index.run(_work(input)))
-
     @activity.defn(name="publish_version")
     async def publish(self, input: IngestInput) -> StepResult:
-        return await self._runner.run("publish", input, lambda: self._publish.publish(_work(input)))
-
-    @activity.defn(name="sweep_indexes")
-    async def sweep(self, input: IngestInput) -> StepResult:
-        return await self._runner.run("sweep", input, lambda: self._publish.sweep(_work(input)), cancellable=False)
-
-    @activity.defn(name="enrich_document")
-    async def enrich(self, input: IngestInput) -> StepResult:
-        return await self._runner.run("enrich", input, lambda: self._enrich.run(_work(input)))
+        """Indexes, publishes, sweeps and enriches: all quick, and each finds what an earlier run of it left."""
+        work = _work(input)
+        return await self._runner.run_all(
+            input,
+            Step("index", lambda: self._index.run(work)),
+            Step("publish", lambda: self._publish.publish(work)),
+            Step("sweep", lambda: self._publish.sweep(work), cancellable=False),
+            Step("enrich", lambda: self._enrich.run(work)),
+        )
 
     @activity.defn(name="discard_version")
     async def discard(self, input: DiscardInput) -> StepResult:
+        claimed = await claim_run(self._database, self._runner, input, input.execution_id)
+        if claimed.status != "done":
+            return claimed
         return await self._runner.run(
             "discard",
             input,

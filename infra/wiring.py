@@ -184,12 +184,11 @@ def build_activities(services: Services) -> ActivityLists:
     return {
         INGEST_QUEUE: [
             *shared,
-            *(ingest.fetch, ingest.parse, ingest.chunk, ingest.embed, ingest.index, ingest.publish),
-            *(ingest.sweep, ingest.enrich, ingest.discard, ingest.finish),
+            *(ingest.read, ingest.chunk, ingest.embed, ingest.publish, ingest.discard, ingest.finish),
             *(removal.close_ingests, removal.empty_indexes, removal.empty_blobs, removal.empty_rows),
             *(removal.bury_window, removal.forget_space, removal.refresh_access, removal.finish),
         ],
-        INTERACTIVE_QUEUE: [*shared, answer.retrieve, answer.generate, answer.finish],
+        INTERACTIVE_QUEUE: [*shared, answer.answer, answer.finish],
     }
 
 
@@ -198,6 +197,7 @@ def _ingest_activities(services: Services, runner: StepRunner) -> IngestActiviti
     database, blobs, model = engines.database, engines.blobs, engines.model
     members = MemberReception(database, services.reception)
     return IngestActivities(
+        database,
         runner,
         fetch=FetchStage(database, blobs, engines.fetch),
         parse=ParseStage(database, blobs, engines.parsers, members.receive),

@@ -14,6 +14,9 @@ from schemas.runs import RunEnd
 INGEST_QUEUE = "ingest"
 INTERACTIVE_QUEUE = "interactive"
 
+STATE_AT_START = "running"
+"""The state in the search attributes of an execution that has just been started."""
+
 CANCEL_SIGNAL = "cancel"
 WAKE_SIGNAL = "wake"
 
@@ -67,7 +70,19 @@ class AnswerInput(WorkflowInput):
     answer_id: str
 
 
-class DiscardInput(IngestInput):
+class BeginAnswerInput(AnswerInput):
+    """For the first activity, which claims the run for this execution."""
+
+    execution_id: str
+
+
+class BeginIngestInput(IngestInput):
+    """For the first activity, which claims the run for this execution."""
+
+    execution_id: str
+
+
+class DiscardInput(BeginIngestInput):
     """A version that will not be published: its points go; its chunk list only when nobody will try it again."""
 
     drop_chunks: bool
@@ -103,6 +118,25 @@ class CancelRequest(BaseModel):
     """The signal's argument. The fact itself is a column of the run; this only wakes the workflow."""
 
     by: str | None = None
+
+
+INGEST_STEPS = {
+    "fetch": "received",
+    "parse": "parsing",
+    "chunk": "chunking",
+    "embed": "embedding",
+    "index": "indexing",
+    "publish": "indexing",
+    "sweep": "indexing",
+    "enrich": "enriching",
+}
+"""The steps of an ingest in their order, each with the stage that people see meanwhile."""
+
+
+def ingest_steps_from(stage: str | None) -> list[str]:
+    """The steps of an ingest that starts at a stage; all of them when the stage is none or not known here."""
+    names, stages = list(INGEST_STEPS), list(INGEST_STEPS.values())
+    return names[stages.index(stage) :] if stage in stages else names
 
 
 @dataclass(frozen=True)

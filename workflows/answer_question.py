@@ -11,17 +11,18 @@ with workflow.unsafe.imports_passed_through():
         CANCEL_SIGNAL,
         WAKE_SIGNAL,
         AnswerInput,
+        BeginAnswerInput,
         CancelRequest,
         FinishInput,
         WorkflowEnd,
     )
     from workflows.activity_options import BOOKKEEPING, INTERACTIVE
-    from workflows.run_lifecycle import RunLifecycle, StepFailed
+    from workflows.run_lifecycle import RunLifecycle, StepFailed, execution_id
 
 
 @workflow.defn(name="AnswerQuestion")
 class AnswerQuestion:
-    """A person waits: two steps and an end."""
+    """A person waits: one step and an end."""
 
     @workflow.init
     def __init__(self, input: AnswerInput) -> None:
@@ -38,16 +39,13 @@ class AnswerQuestion:
     @workflow.run
     async def run(self, input: AnswerInput) -> WorkflowEnd:
         self._lifecycle.show("running")
+        begin = BeginAnswerInput(**input.model_dump(), execution_id=execution_id())
         try:
-            retrieved = await self._lifecycle.step(AnswerActivities.retrieve, input, INTERACTIVE, "retrieve passages")
-            if retrieved.status == "not_ours":
+            answered = await self._lifecycle.step(AnswerActivities.answer, begin, INTERACTIVE, "answer")
+            if answered.status == "not_ours":
                 self._lifecycle.show("not_ours")
                 return WorkflowEnd(state="not_ours")
-            status = retrieved.status
-            if status == "done":
-                generated = await self._lifecycle.step(AnswerActivities.generate, input, INTERACTIVE, "generate answer")
-                status = generated.status
-            end = self._lifecycle.end_of(status)
+            end = self._lifecycle.end_of(answered.status)
         except StepFailed as failed:
             end = RunEnd(state="failed", error=failed.error)
         finish = FinishInput(**input.model_dump(include={"tenant", "run_id", "traceparent"}), end=end)

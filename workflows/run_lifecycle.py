@@ -16,7 +16,14 @@ with workflow.unsafe.imports_passed_through():
     from activities.failure_mapping import error_details
     from activities.run_activities import RunActivities
     from schemas.runs import RunEnd
-    from schemas.workflow_contracts import SEARCH_ATTRIBUTES, ClaimInput, StepResult, WaitingInput, WorkflowInput
+    from schemas.workflow_contracts import (
+        SEARCH_ATTRIBUTES,
+        STATE_AT_START,
+        ClaimInput,
+        StepResult,
+        WaitingInput,
+        WorkflowInput,
+    )
     from workflows.activity_options import BOOKKEEPING
 
 ENGINE_FIRST_WAIT_S = 1.0
@@ -27,15 +34,16 @@ _WAITING_FOR = SearchAttributeKey.for_keyword(SEARCH_ATTRIBUTES.waiting_for)
 
 
 class StepFailed(ApplicationError):
-    """A step failed for good; `error` is the contract's {code, detail, retryable}.
+    """A step failed for good; `error` is the contract's {code, detail, retryable}, `step` what failed, where that is known.
 
     A Temporal failure, so that one which no workflow catches (its finish failed) closes the execution, and the reconciler
     records the end. Any other exception would be tried again for ever.
     """
 
     def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(str(error["detail"]), error, type=str(error["code"]), non_retryable=True)
-        self.error = error
+        self.step: str | None = error.get("step")
+        self.error = {name: value for name, value in error.items() if name != "step"}
+        super().__init__(str(error["detail"]), self.error, type=str(error["code"]), non_retryable=True)
 
 
 class RunLifecycle:
@@ -45,6 +53,7 @@ class RunLifecycle:
         self._input = input
         self._title = title
         self._lines: list[str] = []
+        self._shown: tuple[str, str | None] = (STATE_AT_START, None)
         self.cancel_requested = False
         self.woken = False
 
@@ -52,12 +61,8 @@ class RunLifecycle:
         self.cancel_requested = True
 
     async def claim(self) -> bool:
-        """False when this execution has nothing to do: the run has ended or is another's.
-
-        The run is bound to the first execution of a chain, so one that continues as new still holds it.
-        """
-        chain = workflow.info().first_execution_run_id
-        claim = ClaimInput(**self._input.model_dump(include=_BASE), execution_id=chain)
+        """False when this execution has nothing to do: the run has ended or is another's."""
+        claim = ClaimInput(**self._input.model_dump(include=_BASE), execution_id=execution_id())
         result = await self.step(RunActivities.claim, claim, BOOKKEEPING, "claim the run", patient=True)
         self.show("running" if result.status == "done" else result.status)
         return result.status == "done"
@@ -149,13 +154,15 @@ class RunLifecycle:
             workflow.logger.warning("not shown: %s", failed.error["detail"])
 
     def show(self, state: str, *, waiting_for: str | None = None) -> None:
-        """State in the search attributes and, in words, in the details that the Temporal UI shows."""
-        workflow.upsert_search_attributes(
-            [
-                _STATE.value_set(state),
-                _WAITING_FOR.value_set(waiting_for) if waiting_for else _WAITING_FOR.value_unset(),
-            ]
-        )
+        """State in the search attributes, when it is another, and, in words, in the details that the Temporal UI shows."""
+        if (state, waiting_for) != self._shown:
+            self._shown = (state, waiting_for)
+            workflow.upsert_search_attributes(
+                [
+                    _STATE.value_set(state),
+                    _WAITING_FOR.value_set(waiting_for) if waiting_for else _WAITING_FOR.value_unset(),
+                ]
+            )
         head = f"**{self._title}** · {state}" + (f" for {waiting_for}" if waiting_for else "")
         workflow.set_current_details("\n".join([head, "", *self._lines]))
 
@@ -168,6 +175,11 @@ class RunLifecycle:
     def end_of(self, status: str) -> RunEnd:
         """The run's end for a step's status that is no failure."""
         return RunEnd(state="cancelled" if status in ("cancelled", "gone") else "succeeded")
+
+
+def execution_id() -> str:
+    """What a run is bound to: the first execution of a chain, so one that continued as new, or was reset, still holds it."""
+    return workflow.info().first_execution_run_id
 
 
 _BASE = {"tenant", "run_id", "traceparent"}

@@ -19,7 +19,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from schemas.errors import EngineDown, PermanentFailure
-from schemas.workflow_contracts import CONTRACTS, SEARCH_ATTRIBUTES, WorkflowContract, WorkflowInput
+from schemas.workflow_contracts import CONTRACTS, SEARCH_ATTRIBUTES, STATE_AT_START, WorkflowContract, WorkflowInput
 
 RUN_MEMO = "perdure_run"
 WORKFLOW_TASK_TIMEOUT = timedelta(seconds=2)
@@ -129,7 +129,7 @@ def _search_attributes(start: WorkflowStart, contract: WorkflowContract) -> Type
         SEARCH_ATTRIBUTES.kind: contract.kind,
         SEARCH_ATTRIBUTES.actor: start.actor,
         SEARCH_ATTRIBUTES.space: start.space_id,
-        SEARCH_ATTRIBUTES.state: "queued",
+        SEARCH_ATTRIBUTES.state: STATE_AT_START,
     }
     pairs = [
         SearchAttributePair(SearchAttributeKey.for_keyword(name), value) for name, value in values.items() if value

@@ -8,33 +8,60 @@ earlier attempt is then refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import Select, bindparam, delete, func, select, text, update
-from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy import bindparam, delete, select, text
+from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.runs import TERMINAL_EVENTS, RunEvent, RunEventDraft
-from services.stores.database import Row, Transaction
+from services.stores.database import Transaction
 from services.stores.prepared import Prepared
-from services.stores.tables.runs import run_events, run_stream_writers, run_streams
+from services.stores.tables.runs import run_events
 
 RUN_EVENTS_CHANNEL = "perdure_run_events"
-_APPEND = Prepared(
-    text(
-        """
-    WITH stream AS (
-        INSERT INTO run_streams (run_id, epoch, seq) VALUES (:run_id, 0, :count)
-        ON CONFLICT (run_id) DO UPDATE SET seq = run_streams.seq + excluded.seq
-        RETURNING epoch, seq
-    )
+_PEN = """
+    UPDATE run_stream_writers SET wrote_text = true WHERE run_id = :run_id AND step = :step AND attempt = :attempt
+    RETURNING 1
+"""
+_STREAM = """
+    INSERT INTO run_streams (run_id, epoch, seq) SELECT :run_id, :epochs, :count {source}
+    ON CONFLICT (run_id) DO UPDATE SET seq = run_streams.seq + excluded.seq, epoch = run_streams.epoch + excluded.epoch
+    RETURNING epoch, seq
+"""
+_EVENTS = """
     INSERT INTO run_events (run_id, epoch, seq, type, data, at)
     SELECT :run_id, stream.epoch, stream.seq - :count + draft.place, draft.told->>'type', draft.told->'data', :at
     FROM stream, jsonb_array_elements(:drafts) WITH ORDINALITY AS draft(told, place)
     RETURNING seq, pg_notify(:channel, :run_id)
-    """
-    ).bindparams(bindparam("drafts", type_=JSONB), bindparam("channel", RUN_EVENTS_CHANNEL))
-)
+"""
+
+
+def _append_statement(*parts: str) -> Prepared:
+    statement = text(f"WITH {', '.join(parts)} {_EVENTS}")
+    return Prepared(statement.bindparams(bindparam("drafts", type_=JSONB), bindparam("channel", RUN_EVENTS_CHANNEL)))
+
+
+_APPEND = _append_statement(f"stream AS ({_STREAM.format(source='')})")
 """Places and events in one statement, for steps that need no pen."""
+_APPEND_WITH_PEN = _append_statement(f"pen AS ({_PEN})", f"stream AS ({_STREAM.format(source='FROM pen')})")
+"""Nothing is written, and no place taken, without the pen. Its row is locked before the stream's, as `take_pen` does."""
+_OFFER_PEN = Prepared(
+    text(
+        """
+        INSERT INTO run_stream_writers (run_id, step, attempt, wrote_text) VALUES (:run_id, :step, :attempt, false)
+        ON CONFLICT (run_id, step) DO NOTHING
+        """
+    )
+)
+_TAKE_PEN = Prepared(
+    text(
+        """
+        UPDATE run_stream_writers AS writer SET attempt = :attempt, wrote_text = false
+        FROM (SELECT wrote_text FROM run_stream_writers WHERE run_id = :run_id AND step = :step FOR UPDATE) AS earlier
+        WHERE writer.run_id = :run_id AND writer.step = :step
+        RETURNING earlier.wrote_text
+        """
+    )
+)
 
 
 class PenTaken(Exception):
@@ -50,71 +77,45 @@ async def append(
     attempt: str | None = None,
 ) -> int:
     """Writes events and gives the last `seq`. With `attempt`, the step must hold the pen, else PenTaken."""
-    if attempt is None and drafts:
-        told = {
-            "run_id": run_id,
-            "count": len(drafts),
-            "drafts": [{"type": draft.type, "data": draft.data} for draft in drafts],
-            "at": transaction.now,
-        }
-        return max(int(row["seq"]) for row in await transaction.all(_APPEND, told))
-    stream = await _advance(transaction, run_id, len(drafts))
-    if attempt is not None:
-        await _check_pen(transaction, run_id, step, attempt)
-    await _write(transaction, run_id, stream["epoch"], stream["seq"] - len(drafts), drafts)
-    return int(stream["seq"])
+    if not drafts:
+        return 0
+    if attempt is None:
+        return await _append(transaction, _APPEND, run_id, drafts)
+    seq = await _append(transaction, _APPEND_WITH_PEN, run_id, drafts, step=step, attempt=attempt)
+    if not seq:
+        raise PenTaken(f"step {step} of run {run_id} is written by another attempt now")
+    return seq
 
 
 async def take_pen(transaction: Transaction, run_id: str, step: str, attempt: str) -> bool:
     """Makes `attempt` the writer of the step's text. True when an earlier attempt had written: an `answer.reset` went out."""
-    await _advance(transaction, run_id, 0)
-    holder = await transaction.one_or_none(_writer(run_id, step))
-    row = {"run_id": run_id, "step": step, "attempt": attempt, "wrote_text": False}
-    taken = insert(run_stream_writers).values(**row)
-    await transaction.execute(taken.on_conflict_do_update(index_elements=["run_id", "step"], set_=row))
-    if holder is None or not holder["wrote_text"]:
+    pen = {"run_id": run_id, "step": step, "attempt": attempt}
+    await transaction.run(_OFFER_PEN, pen)
+    if not await transaction.scalar(_TAKE_PEN, pen):
         return False
-    stream = await _advance(transaction, run_id, 1, epochs=1)
-    await _write(transaction, run_id, stream["epoch"], stream["seq"] - 1, [RunEventDraft(type="answer.reset")])
+    await _append(transaction, _APPEND, run_id, [RunEventDraft(type="answer.reset")], epochs=1)
     return True
 
 
-async def _advance(transaction: Transaction, run_id: str, events: int, epochs: int = 0) -> Row:
-    """Takes the next places of the run's sequence and locks it; gives `epoch` and the last `seq` taken.
-
-    The notice goes with it in one statement: this is written many times in every run.
-    """
-    first = insert(run_streams).values(run_id=run_id, epoch=epochs, seq=events)
-    grown = {"epoch": run_streams.c.epoch + epochs, "seq": run_streams.c.seq + events}
-    taken = first.on_conflict_do_update(index_elements=["run_id"], set_=grown)
-    notice = func.pg_notify(RUN_EVENTS_CHANNEL, run_id)
-    return (await transaction.all(taken.returning(run_streams.c.epoch, run_streams.c.seq, notice)))[0]
-
-
-async def _check_pen(transaction: Transaction, run_id: str, step: str, attempt: str) -> None:
-    holder = await transaction.one_or_none(_writer(run_id, step))
-    if holder is None or holder["attempt"] != attempt:
-        raise PenTaken(f"step {step} of run {run_id} is written by another attempt now")
-    if not holder["wrote_text"]:
-        of_step = (run_stream_writers.c.run_id == run_id) & (run_stream_writers.c.step == step)
-        await transaction.execute(update(run_stream_writers).where(of_step).values(wrote_text=True))
-
-
-async def _write(transaction: Transaction, run_id: str, epoch: int, seq: int, drafts: Sequence[RunEventDraft]) -> None:
-    """Events after `seq`, in places that were taken."""
-    rows = [
-        {
-            "run_id": run_id,
-            "epoch": epoch,
-            "seq": seq + number,
-            "type": draft.type,
-            "data": draft.data,
-            "at": transaction.now,
-        }
-        for number, draft in enumerate(drafts, start=1)
-    ]
-    if rows:
-        await transaction.execute(insert(run_events), rows)
+async def _append(
+    transaction: Transaction,
+    statement: Prepared,
+    run_id: str,
+    drafts: Sequence[RunEventDraft],
+    *,
+    epochs: int = 0,
+    **pen: str,
+) -> int:
+    """The last `seq` written; 0 when nothing was."""
+    told = {
+        "run_id": run_id,
+        "epochs": epochs,
+        "count": len(drafts),
+        "drafts": [{"type": draft.type, "data": draft.data} for draft in drafts],
+        "at": transaction.now,
+        **pen,
+    }
+    return max((int(row["seq"]) for row in await transaction.all(statement, told)), default=0)
 
 
 async def after(transaction: Transaction, run_id: str, seq: int, limit: int = 500) -> list[RunEvent]:
@@ -139,7 +140,3 @@ async def prune_deltas(transaction: Transaction, run_ids: Sequence[str]) -> None
     """Drops token rows of runs that ended long ago; `answer.text` holds what they added up to."""
     of_runs = run_events.c.run_id.in_(run_ids) & run_events.c.type.in_(["token", "thinking"])
     await transaction.execute(delete(run_events).where(of_runs))
-
-
-def _writer(run_id: str, step: str) -> Select[Any]:
-    return select(run_stream_writers).where(run_stream_writers.c.run_id == run_id, run_stream_writers.c.step == step)

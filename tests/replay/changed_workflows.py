@@ -6,14 +6,14 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.ingest_activities import IngestActivities
-    from schemas.workflow_contracts import IngestInput, WorkflowEnd
+    from schemas.workflow_contracts import BeginIngestInput, IngestInput, WorkflowEnd
     from workflows.activity_options import STAGE
-    from workflows.run_lifecycle import RunLifecycle
+    from workflows.run_lifecycle import RunLifecycle, execution_id
 
 
 @workflow.defn(name="IngestDocument")
 class ReorderedIngest:
-    """Chunks before it parses."""
+    """Chunks before it reads."""
 
     @workflow.init
     def __init__(self, input: IngestInput) -> None:
@@ -21,8 +21,7 @@ class ReorderedIngest:
 
     @workflow.run
     async def run(self, input: IngestInput) -> WorkflowEnd:
-        await self._lifecycle.claim()
-        await self._lifecycle.step(IngestActivities.fetch, input, STAGE, "fetch")
+        begin = BeginIngestInput(**input.model_dump(), execution_id=execution_id())
         await self._lifecycle.step(IngestActivities.chunk, input, STAGE, "chunk")
-        await self._lifecycle.step(IngestActivities.parse, input, STAGE, "parse")
+        await self._lifecycle.step(IngestActivities.read, begin, STAGE, "read")
         return WorkflowEnd(state="succeeded")

@@ -32,9 +32,9 @@ def test_no_workflow_commands_anything_new_unnoticed() -> None:
 @pytest.mark.parametrize(
     ("was", "is_now"),
     [
-        ('("parsing", IngestActivities.parse, "parse")', '("parsing", IngestActivities.index, "index")'),
+        ('("embed", IngestActivities.embed)', '("embed", IngestActivities.chunk)'),
         ('if status in ("cancelled", "superseded") or end.state == "failed":', "while True:"),
-        ("await self._clean_up(input, status)", "pass"),
+        ("status = await self._clean_up(input, status)", "pass"),
         ("self._lifecycle.show(end.state)", "pass"),
         ("if result.status", 'if workflow.patched("x") and result.status'),
     ],

@@ -13,8 +13,8 @@ from tests.workflows.scripted_activities import until_cancelled
 FIELDS = {"answer_id": "answer-1"}
 
 
-async def cancel_during_generation(running: Running) -> None:
-    await running.activities.called("generate_answer")
+async def cancel_during_answer(running: Running) -> None:
+    await running.activities.called("answer_question")
     await running.handle.signal(CANCEL_SIGNAL, CancelRequest(by="user-1"))
 
 
@@ -23,36 +23,34 @@ async def cancel_while_waiting(running: Running) -> None:
     await running.handle.signal(CANCEL_SIGNAL, CancelRequest(by="user-1"))
 
 
-async def operator_cancels_generation(running: Running) -> None:
-    await running.activities.called("generate_answer")
+async def operator_cancels_answer(running: Running) -> None:
+    await running.activities.called("answer_question")
     await running.handle.cancel(reason="the operator stops it")
 
 
-ANSWERED = Scenario(ANSWER_QUESTION, "complete", FIELDS, {"retrieve_passages": [StepResult(counts={"passages": 8})]})
-ENGINE_RETURNS = Scenario(ANSWER_QUESTION, "engine_returns", FIELDS, {"retrieve_passages": [QDRANT_AWAY] * 2})
-CANCELLED = Scenario(
-    ANSWER_QUESTION, "cancelled", FIELDS, {"generate_answer": [until_cancelled]}, cancel_during_generation
-)
-CANCELLED_BEFORE_GENERATION = Scenario(
-    ANSWER_QUESTION, "cancelled_before_generation", FIELDS, {"retrieve_passages": [StepResult(status="cancelled")]}
+ANSWERED = Scenario(ANSWER_QUESTION, "complete", FIELDS, {"answer_question": [StepResult(counts={"passages": 8})]})
+ENGINE_RETURNS = Scenario(ANSWER_QUESTION, "engine_returns", FIELDS, {"answer_question": [QDRANT_AWAY] * 2})
+CANCELLED = Scenario(ANSWER_QUESTION, "cancelled", FIELDS, {"answer_question": [until_cancelled]}, cancel_during_answer)
+CANCEL_SEEN_BY_ACTIVITY = Scenario(
+    ANSWER_QUESTION, "cancel_seen_by_activity", FIELDS, {"answer_question": [StepResult(status="cancelled")]}
 )
 CANCELLED_WHILE_WAITING = Scenario(
     ANSWER_QUESTION,
     "cancelled_while_waiting",
     FIELDS,
-    {"retrieve_passages": repeat(QDRANT_AWAY)},
+    {"answer_question": repeat(QDRANT_AWAY)},
     cancel_while_waiting,
     skip_time=False,
 )
 OPERATOR_CANCELS = Scenario(
-    ANSWER_QUESTION, "operator_cancels", FIELDS, {"generate_answer": [until_cancelled]}, operator_cancels_generation
+    ANSWER_QUESTION, "operator_cancels", FIELDS, {"answer_question": [until_cancelled]}, operator_cancels_answer
 )
 FAILED = Scenario(
-    ANSWER_QUESTION, "failed", FIELDS, {"generate_answer": [permanent("model_unavailable", "no answer from the model")]}
+    ANSWER_QUESTION, "failed", FIELDS, {"answer_question": [permanent("model_unavailable", "no answer from the model")]}
 )
-NOT_OURS = Scenario(ANSWER_QUESTION, "not_ours", FIELDS, {"retrieve_passages": [StepResult(status="not_ours")]})
+NOT_OURS = Scenario(ANSWER_QUESTION, "not_ours", FIELDS, {"answer_question": [StepResult(status="not_ours")]})
 
 RECORDED = (
-    ANSWERED, ENGINE_RETURNS, CANCELLED, CANCELLED_BEFORE_GENERATION, CANCELLED_WHILE_WAITING, OPERATOR_CANCELS, FAILED,
+    ANSWERED, ENGINE_RETURNS, CANCELLED, CANCEL_SEEN_BY_ACTIVITY, CANCELLED_WHILE_WAITING, OPERATOR_CANCELS, FAILED,
     NOT_OURS,
 )  # fmt: skip

@@ -23,8 +23,8 @@ def tried_again_after(hours: float) -> Exception:
     return ApplicationError("later", type="later", next_retry_delay=timedelta(hours=hours))
 
 
-async def cancel_during_parse(running: Running) -> None:
-    await running.activities.called("parse_document")
+async def cancel_during_reading(running: Running) -> None:
+    await running.activities.called("read_document")
     await running.handle.signal(CANCEL_SIGNAL, CancelRequest(by="user-1"))
 
 
@@ -38,8 +38,8 @@ async def wake_while_waiting(running: Running) -> None:
     await running.handle.signal(WAKE_SIGNAL)
 
 
-async def operator_cancels_during_parse(running: Running) -> None:
-    await running.activities.called("parse_document")
+async def operator_cancels_reading(running: Running) -> None:
+    await running.activities.called("read_document")
     await running.handle.cancel(reason="the operator stops it")
 
 
@@ -54,37 +54,37 @@ COMPLETE = Scenario(
 FROM_EMBEDDING = Scenario(INGEST_DOCUMENT, "from_embedding", {**FIELDS, "from_stage": "embedding"})
 FROM_INDEXING = Scenario(INGEST_DOCUMENT, "from_indexing", {**FIELDS, "from_stage": "indexing"})
 FROM_UNKNOWN_STAGE = Scenario(INGEST_DOCUMENT, "from_unknown_stage", {**FIELDS, "from_stage": "a later release's"})
-ENGINE_RETURNS = Scenario(INGEST_DOCUMENT, "engine_returns", FIELDS, {"index_chunks": [QDRANT_AWAY] * 10})
+ENGINE_RETURNS = Scenario(INGEST_DOCUMENT, "engine_returns", FIELDS, {"publish_version": [QDRANT_AWAY] * 10})
 ANOTHER_ENGINE_GOES = Scenario(
     INGEST_DOCUMENT,
     "another_engine_goes",
     FIELDS,
-    {"index_chunks": [QDRANT_AWAY, StepResult(status="engine_down", engine="tantivy")]},
+    {"publish_version": [QDRANT_AWAY, StepResult(status="engine_down", engine="tantivy")]},
 )
-POSTGRES_RETURNS = Scenario(INGEST_DOCUMENT, "postgres_returns", FIELDS, {"parse_document": [POSTGRES_AWAY] * 2})
+POSTGRES_RETURNS = Scenario(INGEST_DOCUMENT, "postgres_returns", FIELDS, {"read_document": [POSTGRES_AWAY] * 2})
 ENGINE_STAYS_AWAY = Scenario(
     INGEST_DOCUMENT,
     "engine_stays_away",
     FIELDS,
-    {"index_chunks": [QDRANT_AWAY, tried_again_after(23), QDRANT_AWAY, tried_again_after(2), QDRANT_AWAY]},
+    {"publish_version": [QDRANT_AWAY, tried_again_after(23), QDRANT_AWAY, tried_again_after(2), QDRANT_AWAY]},
 )
 SHOWING_FAILS = Scenario(
     INGEST_DOCUMENT,
     "showing_fails",
     FIELDS,
-    {"index_chunks": [QDRANT_AWAY], "show_waiting": [permanent("internal", "no row")]},
+    {"publish_version": [QDRANT_AWAY], "show_waiting": [permanent("internal", "no row")]},
 )
 WOKEN = Scenario(
-    INGEST_DOCUMENT, "woken", FIELDS, {"index_chunks": [QDRANT_AWAY] * 2}, wake_while_waiting, skip_time=False
+    INGEST_DOCUMENT, "woken", FIELDS, {"publish_version": [QDRANT_AWAY] * 2}, wake_while_waiting, skip_time=False
 )
 CANCELLED_IN_ACTIVITY = Scenario(
-    INGEST_DOCUMENT, "cancelled_in_activity", FIELDS, {"parse_document": [until_cancelled]}, cancel_during_parse
+    INGEST_DOCUMENT, "cancelled_in_activity", FIELDS, {"read_document": [until_cancelled]}, cancel_during_reading
 )
 CANCELLED_WHILE_WAITING = Scenario(
     INGEST_DOCUMENT,
     "cancelled_while_waiting",
     FIELDS,
-    {"index_chunks": repeat(QDRANT_AWAY)},
+    {"publish_version": repeat(QDRANT_AWAY)},
     cancel_while_waiting,
     skip_time=False,
 )
@@ -95,28 +95,37 @@ OPERATOR_CANCELS_ACTIVITY = Scenario(
     INGEST_DOCUMENT,
     "operator_cancels_activity",
     FIELDS,
-    {"parse_document": [until_cancelled]},
-    operator_cancels_during_parse,
+    {"read_document": [until_cancelled]},
+    operator_cancels_reading,
 )
 OPERATOR_CANCELS_WAIT = Scenario(
     INGEST_DOCUMENT,
     "operator_cancels_wait",
     FIELDS,
-    {"index_chunks": repeat(QDRANT_AWAY)},
+    {"publish_version": repeat(QDRANT_AWAY)},
     operator_cancels_while_waiting,
     skip_time=False,
 )
 SUPERSEDED = Scenario(INGEST_DOCUMENT, "superseded", FIELDS, {"publish_version": [StepResult(status="superseded")]})
 GONE = Scenario(INGEST_DOCUMENT, "gone", FIELDS, {"embed_chunks": [StepResult(status="gone")]})
 FAILED = Scenario(
-    INGEST_DOCUMENT, "failed", FIELDS, {"parse_document": [permanent("encrypted", "The file needs a password")]}
+    INGEST_DOCUMENT,
+    "failed",
+    FIELDS,
+    {"read_document": [permanent("encrypted", "The file needs a password", step="parse")]},
+)
+FAILED_WHILE_ENRICHING = Scenario(
+    INGEST_DOCUMENT,
+    "failed_while_enriching",
+    FIELDS,
+    {"publish_version": [permanent("internal", "no word came", step="enrich")]},
 )
 FAILED_CLEAN_UP = Scenario(
     INGEST_DOCUMENT,
     "failed_clean_up",
     FIELDS,
     {
-        "parse_document": [permanent("corrupt", "The file is cut short")],
+        "read_document": [permanent("corrupt", "The file is cut short")],
         "discard_version": [permanent("internal", "the sweep failed too")],
     },
 )
@@ -129,14 +138,20 @@ PASSING_FAILURES = Scenario(
     FIELDS,
     {"embed_chunks": [retry(TransientFailure("model_unavailable", "try later"), 1)] * 2},
 )
-NOT_OURS = Scenario(INGEST_DOCUMENT, "not_ours", FIELDS, {"claim_run": [StepResult(status="not_ours")]})
+NOT_OURS = Scenario(INGEST_DOCUMENT, "not_ours", FIELDS, {"read_document": [StepResult(status="not_ours")]})
+NOT_OURS_AND_CANCELLED = Scenario(
+    INGEST_DOCUMENT,
+    "not_ours_and_cancelled",
+    FIELDS,
+    {"read_document": [StepResult(status="cancelled")], "discard_version": [StepResult(status="not_ours")]},
+)
 OVERSIZE_RESULT = Scenario(
-    INGEST_DOCUMENT, "oversize_result", FIELDS, {"parse_document": [StepResult(detail="x" * 70_000)]}
+    INGEST_DOCUMENT, "oversize_result", FIELDS, {"read_document": [StepResult(detail="x" * 70_000)]}
 )
 
 RECORDED = (
     COMPLETE, FROM_EMBEDDING, FROM_INDEXING, ENGINE_RETURNS, ENGINE_STAYS_AWAY, ANOTHER_ENGINE_GOES, POSTGRES_RETURNS,
     SHOWING_FAILS, WOKEN, CANCELLED_IN_ACTIVITY, CANCELLED_WHILE_WAITING, CANCEL_SEEN_BY_ACTIVITY,
     OPERATOR_CANCELS_ACTIVITY, OPERATOR_CANCELS_WAIT, SUPERSEDED, GONE, FAILED, FAILED_CLEAN_UP, FAILED_FINISH,
-    PASSING_FAILURES, NOT_OURS,
+    PASSING_FAILURES, NOT_OURS, NOT_OURS_AND_CANCELLED, FAILED_WHILE_ENRICHING,
 )  # fmt: skip

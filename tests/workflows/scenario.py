@@ -11,18 +11,23 @@ from typing import Any
 
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import WorkflowExecutionDescription, WorkflowFailureError, WorkflowHandle, WorkflowHistory
-from temporalio.common import SearchAttributeKey
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from temporalio.testing import WorkflowEnvironment
 
 from infra.run_worker import WORKFLOWS, build_worker
 from schemas.settings import WorkSettings
-from schemas.workflow_contracts import SEARCH_ATTRIBUTES, WorkflowContract, WorkflowEnd
+from schemas.workflow_contracts import SEARCH_ATTRIBUTES, STATE_AT_START, WorkflowContract, WorkflowEnd
 from services.gateways.temporal_gateway import WORKFLOW_TASK_TIMEOUT
 from tests.workflows.history_reading import timers_s
 from tests.workflows.scripted_activities import Script, ScriptedActivities
 
 CACHE_OFF = WorkSettings(cached_workflows=0, graceful_stop_s=0)
 """Every workflow task replays the whole history: what is not deterministic fails at once."""
+
+
+AT_START = TypedSearchAttributes(
+    [SearchAttributePair(SearchAttributeKey.for_keyword(SEARCH_ATTRIBUTES.state), STATE_AT_START)]
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,7 @@ async def play(environment: WorkflowEnvironment, scenario: Scenario) -> Finished
                 id=f"test-{uuid.uuid4().hex[:8]}",
                 task_queue=queue,
                 task_timeout=WORKFLOW_TASK_TIMEOUT,
+                search_attributes=AT_START,
                 result_type=WorkflowEnd,
             )
         running = Running(handle, activities)

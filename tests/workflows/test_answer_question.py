@@ -1,4 +1,4 @@
-"""AnswerQuestion decides: passages first, then the answer, and an end that is always recorded."""
+"""AnswerQuestion decides: one step that answers, and an end that is always recorded."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from tests.workflows.scenario import Running, Scenario, play
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_an_answer_retrieves_generates_and_finishes_and_takes_no_round_for_the_claim(
+async def test_an_answer_takes_one_step_and_an_end(environment: WorkflowEnvironment) -> None:
+    finished = await play(environment, scenarios.ANSWERED)
+    assert finished.activities.names_called() == ["answer_question", "finish_answer"]
+    assert finished.end == WorkflowEnd(state="succeeded")
+    assert finished.details.splitlines()[2] == "- answer: 8 passages"
+
+
+async def test_an_answer_shows_that_it_runs_from_its_start_and_writes_nothing_for_that(
     environment: WorkflowEnvironment,
 ) -> None:
-    finished = await play(environment, scenarios.ANSWERED)
-    assert finished.activities.names_called() == ["retrieve_passages", "generate_answer", "finish_answer"]
-    assert finished.end == WorkflowEnd(state="succeeded")
-    assert finished.details.splitlines()[2] == "- retrieve passages: 8 passages"
-
-
-async def test_an_answer_shows_that_it_runs_from_its_start(environment: WorkflowEnvironment) -> None:
     seen: list[str] = []
 
     async def look(running: Running) -> None:
-        await running.activities.called("generate_answer")
-        seen.append(str((await running.shows("running")).id))
-        await scenarios.cancel_during_generation(running)
+        await running.activities.called("answer_question")
+        await running.shows("running")
+        seen.append((await running.details()).splitlines()[0])
+        await scenarios.cancel_during_answer(running)
 
-    await play(environment, replace(scenarios.CANCELLED, meanwhile=look))
-    assert seen
+    finished = await play(environment, replace(scenarios.CANCELLED, meanwhile=look))
+    assert seen == ["**Answer answer-1** · running"]
+    assert count(finished.histories[0], EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES) == 1, "its end"
 
 
 async def test_a_question_waits_for_an_engine_and_goes_on(environment: WorkflowEnvironment) -> None:
@@ -53,13 +55,13 @@ async def test_a_cancel_stops_the_generation_and_is_recorded(environment: Workfl
 @pytest.mark.parametrize(
     ("scenario", "called"),
     [
-        (scenarios.CANCELLED_BEFORE_GENERATION, ["retrieve_passages", "finish_answer"]),
-        (scenarios.CANCELLED_WHILE_WAITING, ["retrieve_passages", "show_waiting", "finish_answer"]),
-        (scenarios.OPERATOR_CANCELS, ["retrieve_passages", "generate_answer", "finish_answer"]),
+        (scenarios.CANCEL_SEEN_BY_ACTIVITY, ["answer_question", "finish_answer"]),
+        (scenarios.CANCELLED_WHILE_WAITING, ["answer_question", "show_waiting", "finish_answer"]),
+        (scenarios.OPERATOR_CANCELS, ["answer_question", "finish_answer"]),
     ],
     ids=lambda value: value.case if isinstance(value, Scenario) else "",
 )
-async def test_however_it_is_cancelled_nothing_more_is_generated(
+async def test_however_it_is_cancelled_nothing_more_is_done(
     environment: WorkflowEnvironment, scenario: Scenario, called: list[str]
 ) -> None:
     finished = await play(environment, scenario)
@@ -76,6 +78,6 @@ async def test_a_model_that_fails_for_good_ends_the_run_with_its_code(environmen
 
 async def test_an_execution_that_may_not_have_the_run_generates_nothing(environment: WorkflowEnvironment) -> None:
     finished = await play(environment, scenarios.NOT_OURS)
-    assert finished.activities.names_called() == ["retrieve_passages"]
+    assert finished.activities.names_called() == ["answer_question"]
     assert finished.end == WorkflowEnd(state="not_ours")
     assert finished.attribute(SEARCH_ATTRIBUTES.state) == "not_ours"

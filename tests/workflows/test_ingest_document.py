@@ -17,13 +17,13 @@ from tests.workflows.scenario import Running, Scenario, attribute, play
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-FETCH_TO_CHUNK = ["fetch_document", "parse_document", "chunk_document"]
-INDEX_TO_END = ["index_chunks", "publish_version", "sweep_indexes", "enrich_document", "finish_ingest"]
+READ_TO_CHUNK = ["read_document", "chunk_document"]
+PUBLISH_TO_END = ["publish_version", "finish_ingest"]
 
 
-async def test_the_stages_run_in_order_after_the_claim_and_each_once(environment: WorkflowEnvironment) -> None:
+async def test_the_steps_run_in_order_and_each_once(environment: WorkflowEnvironment) -> None:
     finished = await play(environment, scenarios.COMPLETE)
-    assert finished.activities.names_called() == ["claim_run", *FETCH_TO_CHUNK, "embed_chunks", *INDEX_TO_END]
+    assert finished.activities.names_called() == [*READ_TO_CHUNK, "embed_chunks", *PUBLISH_TO_END]
     assert finished.end == WorkflowEnd(state="succeeded", detail="done")
     told = finished.activities.argument_of("finish_ingest")
     assert (told.end.state, told.superseded, told.version) == ("succeeded", False, 3)
@@ -31,30 +31,41 @@ async def test_the_stages_run_in_order_after_the_claim_and_each_once(environment
 
 async def test_the_run_is_claimed_for_this_execution(environment: WorkflowEnvironment) -> None:
     finished = await play(environment, scenarios.COMPLETE)
-    claim = finished.activities.argument_of("claim_run")
+    claim = finished.activities.argument_of("read_document")
     assert (claim.execution_id, claim.run_id) == (finished.description.run_id, "run-1")
 
 
 @pytest.mark.parametrize(
     ("scenario", "stages"),
     [
-        (scenarios.FROM_EMBEDDING, ["embed_chunks", *INDEX_TO_END]),
-        (scenarios.FROM_INDEXING, INDEX_TO_END),
-        (scenarios.FROM_UNKNOWN_STAGE, [*FETCH_TO_CHUNK, "embed_chunks", *INDEX_TO_END]),
+        (scenarios.FROM_EMBEDDING, ["embed_chunks", *PUBLISH_TO_END]),
+        (scenarios.FROM_INDEXING, PUBLISH_TO_END),
+        (scenarios.FROM_UNKNOWN_STAGE, ["chunk_document", "embed_chunks", *PUBLISH_TO_END]),
     ],
     ids=lambda value: value.case if isinstance(value, Scenario) else "",
 )
-async def test_a_retry_leaves_out_the_stages_before_the_one_it_starts_at(
+async def test_a_retry_claims_and_leaves_out_the_stages_before_the_one_it_starts_at(
     environment: WorkflowEnvironment, scenario: Scenario, stages: list[str]
 ) -> None:
     finished = await play(environment, scenario)
-    assert finished.activities.names_called() == ["claim_run", *stages]
+    assert finished.activities.names_called() == ["read_document", *stages]
 
 
-async def test_an_execution_that_may_not_have_the_run_touches_nothing(environment: WorkflowEnvironment) -> None:
-    finished = await play(environment, scenarios.NOT_OURS)
-    assert finished.activities.names_called() == ["claim_run"]
+@pytest.mark.parametrize(
+    ("scenario", "called"),
+    [
+        (scenarios.NOT_OURS, ["read_document"]),
+        (scenarios.NOT_OURS_AND_CANCELLED, ["read_document", "discard_version"]),
+    ],
+    ids=lambda value: value.case if isinstance(value, Scenario) else "",
+)
+async def test_an_execution_that_may_not_have_the_run_ends_nothing(
+    environment: WorkflowEnvironment, scenario: Scenario, called: list[str]
+) -> None:
+    finished = await play(environment, scenario)
+    assert finished.activities.names_called() == called
     assert finished.end == WorkflowEnd(state="not_ours")
+    assert finished.attribute(SEARCH_ATTRIBUTES.state) == "not_ours"
 
 
 async def test_an_engine_that_is_down_is_waited_for_on_timers_that_double_up_to_five_minutes(
@@ -69,7 +80,7 @@ async def test_a_wait_is_told_once_with_its_deadline_and_ends_with_going_on(envi
     finished = await play(environment, scenarios.ENGINE_RETURNS)
     called = finished.activities.names_called()
     assert (called.count("show_waiting"), called.count("show_resumed")) == (1, 1)
-    assert called.index("show_waiting") < called.index("show_resumed") < called.index("publish_version")
+    assert called.index("show_waiting") < called.index("show_resumed") < called.index("finish_ingest")
     told = finished.activities.argument_of("show_waiting")
     assert told.waiting_for == "qdrant"
     assert told.until is not None
@@ -96,7 +107,7 @@ async def test_an_ingest_gives_up_on_an_engine_after_a_day(environment: Workflow
     finished = await play(environment, scenarios.ENGINE_STAYS_AWAY)
     error = finished.activities.argument_of("finish_ingest").end.error
     assert (error["code"], error["stage"], error["retryable"]) == ("engine_down", "indexing", True)
-    assert finished.activities.names_called().count("index_chunks") == 5  # at 23 hours it still waited
+    assert finished.activities.names_called().count("publish_version") == 5  # at 23 hours it still waited
     assert virtual_seconds(finished.histories[0]) >= timedelta(hours=24).total_seconds()
     assert finished.end is not None
     assert finished.end.state == "failed"
@@ -111,7 +122,7 @@ async def test_a_wake_ends_the_wait(environment: WorkflowEnvironment) -> None:
 async def test_a_cancel_stops_the_running_stage_and_leaves_no_debris(environment: WorkflowEnvironment) -> None:
     finished = await play(environment, scenarios.CANCELLED_IN_ACTIVITY)
     called = finished.activities.names_called()
-    assert called == ["claim_run", "fetch_document", "parse_document", "discard_version", "finish_ingest"]
+    assert called == ["read_document", "discard_version", "finish_ingest"]
     assert finished.activities.argument_of("discard_version").drop_chunks
     assert count(finished.histories[0], EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED) == 1
     assert finished.activities.argument_of("finish_ingest").end.state == "cancelled"
@@ -166,11 +177,20 @@ async def test_the_ingest_of_a_removed_document_stops_and_leaves_the_stores_to_t
 
 async def test_a_permanent_failure_ends_the_run_with_code_detail_and_stage(environment: WorkflowEnvironment) -> None:
     finished = await play(environment, scenarios.FAILED)
-    assert finished.activities.names_called()[-3:] == ["parse_document", "discard_version", "finish_ingest"]
+    assert finished.activities.names_called()[-3:] == ["read_document", "discard_version", "finish_ingest"]
     end = finished.activities.argument_of("finish_ingest").end
     assert end.state == "failed"
     assert end.error == {
         "code": "encrypted", "detail": "The file needs a password", "retryable": False, "stage": "parsing",
+    }  # fmt: skip
+
+
+async def test_a_failure_names_the_stage_of_its_own_step_not_of_the_activitys_first(
+    environment: WorkflowEnvironment,
+) -> None:
+    finished = await play(environment, scenarios.FAILED_WHILE_ENRICHING)
+    assert finished.activities.argument_of("finish_ingest").end.error == {
+        "code": "internal", "detail": "no word came", "retryable": False, "stage": "enriching",
     }  # fmt: skip
 
 
@@ -196,7 +216,7 @@ async def test_a_failure_that_passes_is_tried_again_by_temporal_alone(environmen
 
 async def test_a_result_too_big_for_a_history_fails_the_run_and_says_so(environment: WorkflowEnvironment) -> None:
     finished = await play(environment, scenarios.OVERSIZE_RESULT)
-    assert finished.activities.names_called().count("parse_document") == 1
+    assert finished.activities.names_called().count("read_document") == 1
     error = finished.activities.argument_of("finish_ingest").end.error
     assert "over 64000: pass a reference" in error["detail"]
 
@@ -205,7 +225,7 @@ async def test_the_details_tell_each_step_and_what_it_counted(environment: Workf
     finished = await play(environment, scenarios.COMPLETE)
     head, _, *lines = finished.details.splitlines()
     assert head == "**Ingest document doc-1 v3** · succeeded"
-    assert lines[4] == "- embed: 4 embedded, 20 chunks"
+    assert lines[2] == "- embed: 4 embedded, 20 chunks"
     assert finished.attribute(SEARCH_ATTRIBUTES.state) == "succeeded"
     assert finished.attribute(SEARCH_ATTRIBUTES.waiting_for) is None
 

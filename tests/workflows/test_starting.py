@@ -38,7 +38,7 @@ def a_start() -> WorkflowStart:
 @asynccontextmanager
 async def answering(environment: WorkflowEnvironment) -> AsyncIterator[TemporalGateway]:
     """A worker on the real queue, whose generations last until they are cancelled."""
-    activities = ScriptedActivities({"generate_answer": iter(lambda: until_cancelled, None)})
+    activities = ScriptedActivities({"answer_question": iter(lambda: until_cancelled, None)})
     queue = ANSWER_QUESTION.queue
     async with build_worker(environment.client, queue, WORKFLOWS[queue], activities.all(), CACHE_OFF):
         yield TemporalGateway(environment.client, eager_start=False)
