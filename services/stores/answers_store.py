@@ -5,13 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import insert, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy import ARRAY, Integer, Text, bindparam, insert, select, text, update
+from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.answers import Citation
 from schemas.passages import Passage
 from services.stores.database import Row, Transaction
-from services.stores.tables.runs import answers, runs, sources
+from services.stores.prepared import Prepared
+from services.stores.tables.runs import answers, runs
+
+_GET = Prepared(
+    select(answers, runs.c.state, runs.c.actor_user, runs.c.actor_key)
+    .join(runs, runs.c.id == answers.c.run_id)
+    .where(answers.c.id == bindparam("answer"))
+)
+_STORE_PASSAGES = Prepared(
+    update(answers).where(answers.c.id == bindparam("answer")).values(passages=bindparam("dumped", type_=JSONB))
+)
+_RECORD_SOURCES = Prepared(
+    text(
+        """
+        INSERT INTO sources (record, document_id, version)
+        SELECT record, used.document_id, used.version
+        FROM unnest(:records) AS record, unnest(:documents, :versions) AS used(document_id, version)
+        ON CONFLICT DO NOTHING
+        """
+    ).bindparams(
+        bindparam("records", type_=ARRAY(Text)),
+        bindparam("documents", type_=ARRAY(Text)),
+        bindparam("versions", type_=ARRAY(Integer)),
+    )
+)
 
 
 async def create(
@@ -31,18 +55,13 @@ async def create(
 
 async def get(transaction: Transaction, answer_id: str) -> Row | None:
     """The answer with its run's state and cancel, by the answer's id."""
-    statement = (
-        select(answers, runs.c.state, runs.c.actor_user, runs.c.actor_key)
-        .join(runs, runs.c.id == answers.c.run_id)
-        .where(answers.c.id == answer_id)
-    )
-    return await transaction.one_or_none(statement)
+    return await transaction.one_or_none(_GET, {"answer": answer_id})
 
 
 async def store_passages(transaction: Transaction, answer_id: str, passages: Sequence[Passage]) -> None:
     untitled = {"duplicates": {"__all__": {"title"}}}  # a duplicate is no source: its removal would not come by here
     dumped = [passage.model_dump(mode="json", exclude=untitled) for passage in passages]
-    await transaction.execute(update(answers).where(answers.c.id == answer_id).values(passages=dumped))
+    await transaction.run(_STORE_PASSAGES, {"answer": answer_id, "dumped": dumped})
 
 
 async def store_result(
@@ -69,10 +88,6 @@ async def record_sources(
     transaction: Transaction, records: Sequence[str], documents: Sequence[tuple[str, int]]
 ) -> None:
     """Which document versions a record's text comes from: whoever may not read one of them gets the record without text."""
-    rows = [
-        {"record": record, "document_id": document, "version": version}
-        for record in records
-        for document, version in documents
-    ]
-    if rows:
-        await transaction.execute(upsert(sources).on_conflict_do_nothing(), rows)
+    if records and documents:
+        used = {"documents": [document for document, _ in documents], "versions": [version for _, version in documents]}
+        await transaction.run(_RECORD_SOURCES, {"records": list(records), **used})

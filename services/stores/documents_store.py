@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import and_, bindparam, func, select, update
+from sqlalchemy import ARRAY, Text, and_, bindparam, func, select, text, update
 
 from schemas.access import Actor
 from schemas.documents import ENDED_STATES
@@ -21,6 +21,12 @@ from services.stores.tables.documents import document_versions, documents
 from services.stores.tables.identity import spaces
 
 ACCESS_CHANNEL = "perdure_access"
+_HOLD = Prepared(
+    text(
+        "SELECT pg_advisory_xact_lock_shared(hashtextextended(name, 0))"
+        " FROM unnest(:names) WITH ORDINALITY AS held(name, place) ORDER BY place"
+    ).bindparams(bindparam("names", type_=ARRAY(Text)))
+)
 _OF_DOCUMENT = documents.c.id == bindparam("document")
 _GET = Prepared(select(documents).where(_OF_DOCUMENT))
 _GET_FOR_UPDATE = Prepared(select(documents).where(_OF_DOCUMENT).with_for_update())
@@ -51,8 +57,9 @@ async def writing(database: Database, tenant: str, document_id: str) -> AsyncIte
 
 async def hold_sources(transaction: Transaction, document_ids: Iterable[str]) -> None:
     """Keeps removals of these documents waiting until the commit, so that they find what is written about them."""
-    for document_id in sorted(set(document_ids)):
-        await transaction.lock(lock_name(document_id), shared=True)
+    names = [lock_name(document_id) for document_id in sorted(set(document_ids))]
+    if names:
+        await transaction.run(_HOLD, {"names": names})
 
 
 async def require_alive(transaction: Transaction, document_id: str) -> Row:

@@ -10,16 +10,20 @@ from sqlalchemy import (
     ARRAY,
     BigInteger,
     ColumnElement,
+    FromClause,
+    Integer,
     Select,
     Text,
     and_,
     bindparam,
+    column,
     exists,
     func,
     literal,
     or_,
     select,
 )
+from sqlalchemy.types import TypeEngine
 
 from schemas.access import Actor
 from schemas.index_records import IndexFilter
@@ -50,14 +54,17 @@ _COLUMNS = (
     chunks.c.text,
     chunks.c.tokens,
 )
-_FIELDS = [column.name for column in _COLUMNS if column.name in PassageChunk.model_fields]
+_FIELDS = [each.name for each in _COLUMNS if each.name in PassageChunk.model_fields]
+MOST_AROUND = 1_000
 _ON_LIVE = and_(documents.c.id == version_chunks.c.document_id, documents.c.live_version == version_chunks.c.version)
 
 
-def _live() -> Select[Any]:
+def _live(beside: FromClause | None = None, near: ColumnElement[bool] | None = None) -> Select[Any]:
+    """Chunks of live versions; with `beside`, those that lie `near` one of its rows."""
+    chosen = version_chunks if beside is None else beside.join(version_chunks, near)
     return (
         select(*_COLUMNS)
-        .select_from(version_chunks)
+        .select_from(chosen)
         .join(documents, _ON_LIVE)
         .join(chunks, chunks.c.id == version_chunks.c.chunk_id)
     )
@@ -157,31 +164,49 @@ async def around(
     """Live chunks up to `reach` ordinals from each hit, or in its parent section: what passages grow into."""
     if not hits:
         return []
-    near = [
-        and_(
-            version_chunks.c.document_id == hit.document_id,
-            version_chunks.c.version == hit.document_version,
-            or_(
-                version_chunks.c.ordinal.between(hit.ordinal - reach, hit.ordinal + reach),
-                and_(
-                    version_chunks.c.start >= hit.parent_start,
-                    version_chunks.c.end <= hit.parent_end,
-                )
-                if hit.parent_start is not None and hit.parent_end is not None
-                else literal(False),
-            ),
-        )
-        for hit in hits
-    ]
-    rows = await transaction.all(_live().where(or_(*near), readable(actor)).limit(1_000))
-    return [_passage_chunk(row) for row in rows]
+    asked = {
+        "documents": [hit.document_id for hit in hits],
+        "versions": [hit.document_version for hit in hits],
+        "firsts": [hit.ordinal - reach for hit in hits],
+        "lasts": [hit.ordinal + reach for hit in hits],
+        "starts": [hit.parent_start for hit in hits],
+        "ends": [hit.parent_end for hit in hits],
+    }
+    rows = await transaction.all(_around(actor), asked)
+    once = {(row["document_id"], row["ordinal"]): row for row in rows}  # it may be near several hits
+    return [_passage_chunk(row) for row in once.values()]
+
+
+@lru_cache(ACTORS_KEPT)
+def _around(actor: Actor) -> Prepared:
+    """A hit without a parent section has null for its bounds, which nothing lies between."""
+    kinds: dict[str, type[TypeEngine[Any]]] = {
+        "document": Text, "version": Integer, "first": Integer, "last": Integer, "start": Integer, "end": Integer,
+    }  # fmt: skip
+    lists = [bindparam(f"{name}s", type_=ARRAY(kind)) for name, kind in kinds.items()]
+    columns = [column(name, kind) for name, kind in kinds.items()]
+    hits = func.unnest(*lists).table_valued(*columns).render_derived("hit")
+    near = and_(
+        version_chunks.c.document_id == hits.c.document,
+        version_chunks.c.version == hits.c.version,
+        or_(
+            version_chunks.c.ordinal.between(hits.c.first, hits.c.last),
+            and_(version_chunks.c.start >= hits.c.start, version_chunks.c.end <= hits.c.end),
+        ),
+    )
+    return Prepared(_live(hits, near).where(readable(actor)).limit(MOST_AROUND))
 
 
 async def live_versions(transaction: Transaction, actor: Actor, document_ids: Collection[str]) -> dict[str, int]:
     """The live version of each of these documents that the actor may be shown now."""
-    wanted = and_(documents.c.id.in_(list(document_ids)), documents.c.live_version.is_not(None), readable(actor))
-    rows = await transaction.all(select(documents.c.id, documents.c.live_version).where(wanted))
+    rows = await transaction.all(_live_versions(actor), {"documents": list(document_ids)})
     return {row["id"]: row["live_version"] for row in rows}
+
+
+@lru_cache(ACTORS_KEPT)
+def _live_versions(actor: Actor) -> Prepared:
+    wanted = and_(documents.c.id == _of("documents"), documents.c.live_version.is_not(None), readable(actor))
+    return Prepared(select(documents.c.id, documents.c.live_version).where(wanted))
 
 
 def _passage_chunk(row: Mapping[Any, Any]) -> PassageChunk:

@@ -53,6 +53,16 @@ _MARK_SENT = Prepared(
     .where(outbox.c.id == func.any(bindparam("ids", type_=ARRAY(BigInteger))))
     .values(sent_at=func.clock_timestamp(), tries=outbox.c.tries + 1, error=null())
 )
+_MARK_DELIVERED = Prepared(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row"))
+    .values(
+        sent_at=func.clock_timestamp(),
+        delivered_at=func.clock_timestamp(),
+        tries=outbox.c.tries + 1,
+        error=bindparam("reason"),
+    )
+)
 DOUBLINGS = 9
 """A row is sent again after a wait that doubles this often: from 10 s to 85 minutes."""
 
@@ -122,9 +132,7 @@ async def mark_sent(transaction: Transaction, ids: Sequence[int]) -> None:
 
 async def mark_delivered(transaction: Transaction, outbox_id: int, error: str | None = None) -> None:
     """`error` says why it was given up, when it was."""
-    now = func.clock_timestamp()
-    done = {"sent_at": now, "delivered_at": now, "tries": outbox.c.tries + 1, "error": error}
-    await transaction.execute(update(outbox).where(outbox.c.id == outbox_id).values(**done))
+    await transaction.run(_MARK_DELIVERED, {"row": outbox_id, "reason": error})
 
 
 async def count_try(transaction: Transaction, outbox_id: int, error: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, select, text
+from sqlalchemy import Integer, bindparam, delete, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.runs import TERMINAL_EVENTS, RunEvent, RunEventDraft
@@ -61,6 +61,14 @@ _TAKE_PEN = Prepared(
         RETURNING earlier.wrote_text
         """
     )
+)
+
+
+_AFTER = Prepared(
+    select(run_events)
+    .where(run_events.c.run_id == bindparam("run_id"), run_events.c.seq > bindparam("after"))
+    .order_by(run_events.c.seq)
+    .limit(bindparam("most", type_=Integer))
 )
 
 
@@ -119,16 +127,8 @@ async def _append(
 
 
 async def after(transaction: Transaction, run_id: str, seq: int, limit: int = 500) -> list[RunEvent]:
-    statement = (
-        select(run_events)
-        .where(run_events.c.run_id == run_id, run_events.c.seq > seq)
-        .order_by(run_events.c.seq)
-        .limit(limit)
-    )
-    return [
-        RunEvent.model_validate({name: row[name] for name in RunEvent.model_fields})
-        for row in await transaction.all(statement)
-    ]
+    rows = await transaction.all(_AFTER, {"run_id": run_id, "after": seq, "most": limit})
+    return [RunEvent.model_validate({name: row[name] for name in RunEvent.model_fields}) for row in rows]
 
 
 async def has_end(transaction: Transaction, run_id: str) -> bool:

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Table, Text, cast, func, literal, select, update
+from sqlalchemy import ARRAY, ColumnElement, Table, Text, bindparam, cast, func, literal, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.identifiers import run_stream
 from schemas.runs import TEXT_EVENTS
 from services.stores.database import Transaction
+from services.stores.prepared import Prepared
 from services.stores.tables.documents import documents
 from services.stores.tables.facts import audit_log, domain_events
 from services.stores.tables.runs import answers, run_events, runs, sources
 
+_REMOVED_SOURCE = Prepared(
+    select(sources.c.record)
+    .join(documents, documents.c.id == sources.c.document_id)
+    .where(sources.c.record == bindparam("record"), documents.c.removed_at.is_not(None))
+    .limit(1)
+)
 REMOVED_DETAIL = "The document of this run was removed."
 
 
@@ -57,12 +64,7 @@ async def withhold_answers(transaction: Transaction, document_id: str) -> None:
 
 async def withhold_if_removed(transaction: Transaction, record: str) -> None:
     """For text that was written after one of its documents had been removed: the removal could not take it along."""
-    removed = (
-        select(sources.c.record)
-        .join(documents, documents.c.id == sources.c.document_id)
-        .where(sources.c.record == record, documents.c.removed_at.is_not(None))
-    )
-    if await transaction.scalar(removed.limit(1)) is not None:
+    if await transaction.scalar(_REMOVED_SOURCE, {"record": record}) is not None:
         await _empty(transaction, [record])
 
 
