@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.run_activities import claim_run, end_run
+from activities.run_activities import claiming, end_run
 from activities.step_runner import Step, StepRunner
 from schemas.workflow_contracts import AnswerInput, BeginAnswerInput, FinishInput, StepResult
 from services.answers.generating import Generating
@@ -29,13 +29,11 @@ class AnswerActivities:
 
         Each step stores its result, so another attempt goes on where this one was cut.
         """
-        claimed = await claim_run(self._database, self._runner, input, input.execution_id)
-        if claimed.status != "done":
-            return claimed
         info = activity.info()
         attempt = f"{info.workflow_run_id}/{info.attempt}"
         return await self._runner.run_all(
             input,
+            claiming(self._database, self._runner, input, input.execution_id),
             Step("retrieve", lambda: self._retrieving.run(_work(input))),
             Step("generate", lambda: self._generating.run(_work(input), attempt)),
         )

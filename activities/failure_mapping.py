@@ -3,7 +3,7 @@
 PermanentFailure        -> non-retryable ApplicationError, typed by its code: the run ends failed(code)
 TransientFailure        -> counted in run_steps; retried by Temporal until `work.transient_tries`, then permanent
 EngineDown              -> a StepResult: the workflow waits on a timer and holds no worker slot
-DocumentGone, NewerVersionLive, a cancelled run -> a StepResult: nothing went wrong
+DocumentGone, NewerVersionLive, NotOurs, a cancelled run -> a StepResult: nothing went wrong
 anything else           -> a bug: counted like a transient failure under the code `internal`
 """
 
@@ -14,11 +14,20 @@ from typing import Any
 
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from schemas.errors import EngineDown, PermanentFailure, TransientFailure
+from schemas.errors import EngineDown, PerdureError, PermanentFailure, TransientFailure
 from schemas.workflow_contracts import StepResult
 from services.ingestion.publish_stage import NewerVersionLive
 from services.stores.documents_store import DocumentGone
 from services.stores.run_event_log import PenTaken
+
+
+class NotOurs(PerdureError):
+    """The run has ended, or is another execution's: there is nothing to do."""
+
+
+class CancelWished(PerdureError):
+    """Somebody asked for the run's cancel before it was claimed."""
+
 
 FIRST_RETRY_S = 0.2
 LONGEST_RETRY_S = 30.0
@@ -34,6 +43,10 @@ def quiet_end(error: BaseException) -> StepResult | None:
         return StepResult(status="pen_taken")  # a later attempt writes; nobody waits for this one's result
     if isinstance(error, NewerVersionLive):
         return StepResult(status="superseded")
+    if isinstance(error, NotOurs):
+        return StepResult(status="not_ours")
+    if isinstance(error, CancelWished):
+        return StepResult(status="cancelled")
     return None
 
 

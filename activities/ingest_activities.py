@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.run_activities import claim_run
+from activities.run_activities import claim_run, claiming
 from activities.step_runner import Step, StepRunner
 from schemas.workflow_contracts import (
     BeginIngestInput,
@@ -57,15 +57,13 @@ class IngestActivities:
     @activity.defn(name="read_document")
     async def read(self, input: BeginIngestInput) -> StepResult:
         """Claims the run, then fetches and parses what a retry does not leave out."""
-        claimed = await claim_run(self._database, self._runner, input, input.execution_id)
-        if claimed.status != "done":
-            return claimed
+        claim = claiming(self._database, self._runner, input, input.execution_id)
         steps = [
             Step("fetch", lambda: self._fetch.run(_work(input))),
             Step("parse", lambda: self._parse.run(_work(input))),
         ]
         due = ingest_steps_from(input.from_stage)
-        return await self._runner.run_all(input, *(step for step in steps if step.name in due))
+        return await self._runner.run_all(input, claim, *(step for step in steps if step.name in due))
 
     @activity.defn(name="chunk_document")
     async def chunk(self, input: IngestInput) -> StepResult:

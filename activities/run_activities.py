@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.step_runner import StepRunner
+from activities.failure_mapping import CancelWished, NotOurs
+from activities.step_runner import Step, StepRunner
 from schemas.runs import RunEnd, RunEventDraft
 from schemas.workflow_contracts import ClaimInput, StepResult, WaitingInput, WorkflowInput
 from services.events import run_ending
@@ -47,25 +48,30 @@ class RunActivities:
 
 
 async def claim_run(database: Database, runner: StepRunner, input: WorkflowInput, execution_id: str) -> StepResult:
-    """The first thing any execution does (invariant 3). Also used by activities that claim and work in one go."""
-    status, kind = "done", ""
+    """The first thing any execution does (invariant 3), whether or not its cancel is wished."""
+    step = claiming(database, runner, input, execution_id, heed_cancel=False)
+    return await runner.run(step.name, input, step.work, cancellable=False)
+
+
+def claiming(
+    database: Database, runner: StepRunner, input: WorkflowInput, execution_id: str, *, heed_cancel: bool = True
+) -> Step:
+    """The same as the first step of an activity that goes on to work."""
 
     async def work() -> None:
-        nonlocal status, kind
         async with database.begin(input.tenant) as transaction:
             row = await runs_store.claim(transaction, input.run_id, execution_id)
             if row is None:
-                status = "not_ours"
-                return
-            kind = row["kind"]
+                raise NotOurs(input.run_id)
             if row["execution_id"] is None:
                 started = RunEventDraft(type="run.started", data={"kind": row["kind"], "policies": POLICIES})
                 await run_event_log.append(transaction, input.run_id, [started])
+        if row["kind"] == "ingest":
+            runner.failpoint("ingest.claimed")
+        if heed_cancel and row["cancel_requested_at"] is not None:
+            raise CancelWished(input.run_id)
 
-    result = await runner.run("claim", input, work, cancellable=False)
-    if kind == "ingest":
-        runner.failpoint("ingest.claimed")
-    return StepResult(status=status) if result.status == "done" else result
+    return Step("claim", work, cancellable=False, sees_cancel=True)
 
 
 async def end_run(database: Database, input: WorkflowInput, end: RunEnd) -> None:

@@ -27,11 +27,15 @@ Failpoint = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Step:
-    """One of several steps that an activity takes one after the other; `name` is what failures are counted under."""
+    """One of several steps that an activity takes one after the other; `name` is what failures are counted under.
+
+    `sees_cancel`: the step itself looks whether the run's cancel was asked for.
+    """
 
     name: str
     work: Work
     cancellable: bool = True
+    sees_cancel: bool = False
 
 
 class StepRunner:
@@ -55,10 +59,15 @@ class StepRunner:
         self.failpoint = failpoint
         self._prompt = prompt
 
-    async def run(self, step: str, input: WorkflowInput, work: Work, *, cancellable: bool = True) -> StepResult:
-        """Gives a StepResult, or raises the ApplicationError that failure_mapping decides on."""
+    async def run(
+        self, step: str, input: WorkflowInput, work: Work, *, cancellable: bool = True, look: bool = True
+    ) -> StepResult:
+        """Gives a StepResult, or raises the ApplicationError that failure_mapping decides on.
+
+        `look`: whether the run's row is asked first for a cancel; it need not be by who has just read it.
+        """
         with precedence.prompt() if self._prompt else contextlib.nullcontext():
-            return await self._run(step, input, work, cancellable)
+            return await self._run(step, input, work, cancellable, cancellable and look)
 
     async def run_all(self, input: WorkflowInput, *steps: Step) -> StepResult:
         """One step after the other, up to the first that is not `done`; counts are put together.
@@ -67,17 +76,22 @@ class StepRunner:
         would cost more than they do (decision 8).
         """
         counts: dict[str, int] = {}
-        for step in steps:
-            result = await self.run(step.name, input, step.work, cancellable=step.cancellable)
-            if result.status != "done":
-                return result
-            counts |= result.counts
+        seen = False
+        with self._cancels.following(input.run_id) as wished:
+            for step in steps:
+                if step.cancellable and wished.is_set():
+                    return StepResult(status="cancelled")
+                result = await self.run(step.name, input, step.work, cancellable=step.cancellable, look=not seen)
+                if result.status != "done":
+                    return result
+                seen = seen or step.cancellable or step.sees_cancel
+                counts |= result.counts
         return StepResult(counts=counts)
 
-    async def _run(self, step: str, input: WorkflowInput, work: Work, cancellable: bool) -> StepResult:
+    async def _run(self, step: str, input: WorkflowInput, work: Work, cancellable: bool, look: bool) -> StepResult:
         structlog.contextvars.bind_contextvars(run=input.run_id, tenant=input.tenant, step=step)
         try:
-            if cancellable and await self._cancel_requested(input):
+            if look and await self._cancel_requested(input):
                 return StepResult(status="cancelled")
             self.failpoint(f"{step}.before")
             counts = await self._watched(input, work, cancellable)

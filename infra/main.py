@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 import uvloop
 
+from infra.interpreter import share_evenly
 from infra.load_settings import BadSettings, load_settings
 from schemas.errors import Failure, PerdureError
 from services.cli.app import register
@@ -99,6 +100,7 @@ def _run(role: str, process: str, *arguments: Any) -> NoReturn:
     code: int | None = 0
     try:
         settings = load_settings(os.environ)
+        share_evenly()
         module, _, function = process.partition(":")
         telemetry = import_module("infra.telemetry")
         telemetry.configure_logs(settings.log_level)

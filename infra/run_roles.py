@@ -15,7 +15,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from temporalio.client import Client
 
-from infra import run_worker, serve_api, temporal_client, wiring
+from infra import interpreter, run_worker, serve_api, temporal_client, wiring
 from infra.failpoints import failpoint_from
 from infra.load_settings import BadSettings
 from infra.probes import probes_of
@@ -111,4 +111,5 @@ async def _until_signal(run: Callable[[asyncio.Event], Awaitable[None]]) -> None
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    interpreter.settle()
     await run(stop)

@@ -9,8 +9,8 @@ from typing import Any
 
 from temporalio.client import Client
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
+from infra.workflow_runner import sandbox
 from schemas.settings import WorkSettings
 from schemas.workflow_contracts import INGEST_QUEUE, INTERACTIVE_QUEUE
 from workflows.answer_question import AnswerQuestion
@@ -25,11 +25,6 @@ WORKFLOWS: dict[str, list[type]] = {
 }
 STICKY_TIMEOUT = timedelta(seconds=1)
 HEARTBEAT_THROTTLE = timedelta(seconds=1)
-
-
-def sandbox() -> SandboxedWorkflowRunner:
-    """Temporal's sandbox, with our data shapes passed through."""
-    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("schemas"))
 
 
 def build_workers(

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from infra import admin_key, migrate, run_worker, serve_api, temporal_client, wiring
+from infra import admin_key, interpreter, migrate, run_worker, serve_api, temporal_client, wiring
 from infra import demo as demonstration
 from infra.failpoints import failpoint_from
 from infra.local_stack import DataDir, EngineAddresses, LocalStack
@@ -118,6 +118,7 @@ async def _run(
     working = asyncio.create_task(run_worker.run_workers(workers, work_stop))
     parts.push_async_callback(_stop_serving, server, serving_task, serving.hub.stop, work_stop, working)
 
+    interpreter.settle()
     announcement = _announcement(addresses, data_dir, key_file, listening.getsockname()[1])
     announcement.write(data_dir.run / "up.json")
     data_dir.announce(announcement.api_url)

@@ -20,6 +20,7 @@ class CancelWatch:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._tasks: dict[str, set[asyncio.Future[Any]]] = {}
+        self._followed: dict[str, list[asyncio.Event]] = {}
 
     async def run(self) -> None:
         """Listens until cancelled; a lost connection is opened again."""
@@ -31,8 +32,22 @@ class CancelWatch:
                 await asyncio.sleep(_LISTEN_AGAIN_S)
 
     def cancel(self, run_id: str) -> None:
+        for wished in self._followed.get(run_id, ()):
+            wished.set()
         for task in self._tasks.get(run_id, ()):
             task.cancel()
+
+    @contextlib.contextmanager
+    def following(self, run_id: str) -> Iterator[asyncio.Event]:
+        """Set once the wish is heard, also between two tasks of the run: who has read the column before need not again."""
+        wished = asyncio.Event()
+        self._followed.setdefault(run_id, []).append(wished)
+        try:
+            yield wished
+        finally:
+            self._followed[run_id].remove(wished)
+            if not self._followed[run_id]:
+                del self._followed[run_id]
 
     @contextlib.contextmanager
     def watching(self, run_id: str, task: asyncio.Future[Any]) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Integer, Text, bindparam, insert, select, text, update
+from sqlalchemy import ARRAY, Integer, Text, bindparam, insert, literal_column, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.answers import Citation
@@ -19,8 +19,25 @@ _GET = Prepared(
     .join(runs, runs.c.id == answers.c.run_id)
     .where(answers.c.id == bindparam("answer"))
 )
+_CREATE = Prepared(
+    insert(answers).values(
+        request=bindparam("request", type_=JSONB),
+        **{name: bindparam(name) for name in ("id", "run_id", "user_id", "question", "model", "created_at")},
+    )
+)
 _STORE_PASSAGES = Prepared(
     update(answers).where(answers.c.id == bindparam("answer")).values(passages=bindparam("dumped", type_=JSONB))
+)
+_STORE_RESULT = Prepared(
+    update(answers)
+    .where(answers.c.id == bindparam("of"))
+    .values(
+        request=answers.c.request.op("-")(literal_column("'conversation'")),
+        answer=bindparam("said"),
+        answered=bindparam("found"),
+        citations=bindparam("cited", type_=JSONB),
+        usage=bindparam("used", type_=JSONB),
+    )
 )
 _RECORD_SOURCES = Prepared(
     text(
@@ -41,16 +58,8 @@ _RECORD_SOURCES = Prepared(
 async def create(
     transaction: Transaction, answer_id: str, run_id: str, user: str, request: dict[str, Any], model: str
 ) -> None:
-    row = {
-        "id": answer_id,
-        "run_id": run_id,
-        "user_id": user,
-        "question": request["question"],
-        "request": request,
-        "model": model,
-        "created_at": transaction.now,
-    }
-    await transaction.execute(insert(answers).values(**row))
+    row = {"id": answer_id, "run_id": run_id, "user_id": user, "question": request["question"], "request": request}
+    await transaction.run(_CREATE, {**row, "model": model, "created_at": transaction.now})
 
 
 async def get(transaction: Transaction, answer_id: str) -> Row | None:
@@ -75,13 +84,13 @@ async def store_result(
 ) -> None:
     """The answer, and no longer the conversation that it was asked in: that may quote documents which are not its sources."""
     values = {
-        "request": answers.c.request.op("-")("conversation"),
-        "answer": answer,
-        "answered": answered,
-        "citations": [citation.model_dump() for citation in citations],
-        "usage": usage,
+        "of": answer_id,
+        "said": answer,
+        "found": answered,
+        "cited": [citation.model_dump() for citation in citations],
+        "used": usage,
     }
-    await transaction.execute(update(answers).where(answers.c.id == answer_id).values(**values))
+    await transaction.run(_STORE_RESULT, values)
 
 
 async def record_sources(

@@ -6,13 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import and_, delete, func, select
+from sqlalchemy import ARRAY, Text, and_, bindparam, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from services.stores.database import Transaction
+from services.stores.prepared import Prepared
 from services.stores.tables.documents import chunks, embeddings_cache, space_statistics, version_chunks
 
 Vector = NDArray[np.float32]
+_OF_SPACES = Prepared(
+    select(space_statistics).where(
+        space_statistics.c.model == bindparam("model"),
+        space_statistics.c.space_id == func.any(bindparam("spaces", type_=ARRAY(Text))),
+    )
+)
 
 
 async def store(transaction: Transaction, model: str, vectors: Mapping[str, Vector]) -> None:
@@ -72,8 +79,7 @@ async def shift_space(transaction: Transaction, space_id: str, model: str, chunk
 
 async def mean_of_spaces(transaction: Transaction, model: str, spaces: Sequence[str]) -> tuple[int, Vector | None]:
     """Chunks and mean vector over these spaces."""
-    wanted = and_(space_statistics.c.model == model, space_statistics.c.space_id.in_(list(spaces)))
-    rows = await transaction.all(select(space_statistics).where(wanted))
+    rows = await transaction.all(_OF_SPACES, {"model": model, "spaces": list(spaces)})
     count = sum(int(row["chunks"]) for row in rows)
     if not count:
         return 0, None

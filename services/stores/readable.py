@@ -33,7 +33,7 @@ def actor_is_active(actor: Actor) -> ColumnElement[bool]:
     return and_(user_active, key_active)
 
 
-def _any_of(*values: str) -> ColumnElement[str]:
+def any_of(*values: str) -> ColumnElement[str]:
     """As one array: an IN list would be written out anew with every execution."""
     return func.any(cast(literal(list(values)), ARRAY(Text)))
 
@@ -42,7 +42,7 @@ def principals(actor: Actor) -> ColumnElement[bool]:
     """Grants that reach this user: by name, by a group they are in now, or as everyone in the tenant."""
     by_group = select(func.concat("group:", memberships.c.group_id)).where(memberships.c.user_id == actor.user)
     return or_(
-        space_grants.c.principal == _any_of(f"user:{actor.user}", "tenant"),
+        space_grants.c.principal == any_of(f"user:{actor.user}", "tenant"),
         space_grants.c.principal.in_(by_group),
     )
 
@@ -54,7 +54,7 @@ def spaces_with_role(actor: Actor, least: str = "viewer") -> Select[tuple[str]]:
     return (
         select(space_grants.c.space_id)
         .join(spaces, and_(spaces.c.id == space_grants.c.space_id, spaces.c.tombstoned_at.is_(None)))
-        .where(principals(actor), space_grants.c.role == _any_of(*roles), actor_is_active(actor))
+        .where(principals(actor), space_grants.c.role == any_of(*roles), actor_is_active(actor))
     )
 
 

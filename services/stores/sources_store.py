@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from sqlalchemy import and_, false, func, not_, or_, select
+from sqlalchemy import ARRAY, Text, and_, bindparam, false, func, not_, or_, select
 
 from schemas.access import Actor
 from services.stores.database import Transaction
-from services.stores.readable import readable
+from services.stores.prepared import Prepared
+from services.stores.readable import ACTORS_KEPT, readable
 from services.stores.tables.documents import documents
 from services.stores.tables.runs import sources
 
@@ -24,12 +26,16 @@ class Standing:
 
 async def standing(transaction: Transaction, actor: Actor, records: Sequence[str]) -> Standing:
     """One query over the sources of these records together."""
+    row = (await transaction.all(_standing(actor), {"records": list(records)}))[0]
+    return Standing(row["unreadable"], row["outdated"])
+
+
+@lru_cache(ACTORS_KEPT)
+def _standing(actor: Actor) -> Prepared:
     unreadable = or_(documents.c.id.is_(None), not_(func.coalesce(readable(actor), false())))
     outdated = and_(documents.c.id.is_not(None), documents.c.live_version > sources.c.version)
-    statement = (
+    return Prepared(
         select(func.count().filter(unreadable).label("unreadable"), func.count().filter(outdated).label("outdated"))
         .select_from(sources.outerjoin(documents, documents.c.id == sources.c.document_id))
-        .where(sources.c.record.in_(records))
+        .where(sources.c.record == func.any(bindparam("records", type_=ARRAY(Text))))
     )
-    row = (await transaction.all(statement))[0]
-    return Standing(row["unreadable"], row["outdated"])

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import uvloop
 
+from infra.interpreter import share_evenly
 from tests.bench import (
     cancel,
     event_to_handler,
@@ -81,6 +82,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     folder = Path(tempfile.mkdtemp(prefix="perdure-bench-"))
     try:
+        share_evenly()
         report = uvloop.run(_measure(arguments.figures or list(FIGURES), Bench(folder, arguments.quick)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -9,8 +9,9 @@ from typing import Any
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
-from infra.run_worker import WORKFLOWS, sandbox
+from infra.run_worker import WORKFLOWS
 from infra.temporal_client import plugins
+from infra.workflow_runner import sandbox
 from tests.workflows import answer_scenarios, ingest_scenarios, removal_scenarios
 from tests.workflows.scenario import Scenario
 from tests.workflows.temporal_server import tracer_provider
