@@ -16,8 +16,8 @@ class SearchFilters(BaseModel):
     tags: list[str] | None = None
     sources: list[str] | None = None
     media_types: list[str] | None = None
-    updated_after: datetime | None = None
-    updated_before: datetime | None = None
+    updated_after: datetime | None = Field(None, description="Documents whose live version was received then or later.")
+    updated_before: datetime | None = Field(None, description="Documents whose live version was received before then.")
 
 
 class SearchRequest(BaseModel):

@@ -126,7 +126,7 @@ class IndexStage:
         words: Sequence[ChunkTokens],
     ) -> list[IndexedChunk]:
         readers = index_readers(document["space_id"], document["owner"], document["readers"] or [])
-        updated = document["updated_at"]
+        media_type, updated_at = told_of_version(version)
         points = []
         for row, tokens in zip(rows, words, strict=True):
             points.append(
@@ -137,10 +137,10 @@ class IndexStage:
                     document=document["id"],
                     access_version=document["access_version"],
                     readers=readers,
-                    media_type=(version["media_type"] if version is not None else None) or "",
+                    media_type=media_type,
                     source=document["source"] or "",
                     tags=document["tags"] or [],
-                    updated_at=int(updated.timestamp()) if updated is not None else 0,
+                    updated_at=updated_at,
                     model=self._model.name,
                     vector=vectors.get(row["chunk_id"], b""),
                     title_tokens=tokens.title,
@@ -149,3 +149,8 @@ class IndexStage:
                 )
             )
         return points
+
+
+def told_of_version(version: Row | None) -> tuple[str, int]:
+    """What an index's points tell of their version: its media type, and when it was received, in Unix seconds."""
+    return ("", 0) if version is None else (version["media_type"] or "", int(version["created_at"].timestamp()))

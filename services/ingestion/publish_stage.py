@@ -5,6 +5,7 @@ from __future__ import annotations
 from schemas.errors import PerdureError
 from services.gateways.embedding_model import EmbeddingModel
 from services.ingestion.embed_stage import STEP as EMBED_STEP
+from services.ingestion.index_stage import told_of_version
 from services.ingestion.version_work import VersionWork
 from services.stores import chunks_store, documents_store, embeddings_store, runs_store
 from services.stores.database import Database, Transaction
@@ -64,7 +65,7 @@ class PublishStage:
         return chunks
 
     async def sweep(self, work: VersionWork) -> dict[str, int]:
-        """Takes from both indexes what neither the live version nor one still under way has. Counts: swept."""
+        """Takes from both indexes what neither the live version nor one to come has. Counts: swept."""
         return await self._sweep(work, keep_own=True)
 
     async def discard(self, work: VersionWork, *, drop_chunks: bool) -> dict[str, int]:
@@ -95,4 +96,12 @@ class PublishStage:
                 stale = await index.document_ids(work.tenant, work.document_id) - kept
                 if stale:
                     swept += await index.delete_ids(work.tenant, sorted(stale))
+            if document["live_version"] == work.version > 1:
+                await self._tell_version(transaction, work)
         return {"swept": swept}
+
+    async def _tell_version(self, transaction: Transaction, work: VersionWork) -> None:
+        """Chunks that were kept from an older version get the type and time of this one, which filters ask for."""
+        version = await documents_store.version(transaction, work.document_id, work.version)
+        for index in (self._vectors, self._keywords):
+            await index.set_version(work.tenant, work.document_id, *told_of_version(version))

@@ -74,6 +74,7 @@ class Removal:
             await event_log.scrub(transaction, [stream], SCRUBBED_FIELDS)
             await scrub_store.scrub_audit(transaction, [stream], SCRUBBED_FIELDS)
             await scrub_store.scrub_run_errors(transaction, document_id)
+            await scrub_store.scrub_receipts(transaction, document_id)
             await scrub_store.withhold_answers(transaction, document_id)
             await documents_store.append(transaction, document_id, "document.removed", {}, run_id=run_id)
             left = await chunks_store.count_document(transaction, document_id)

@@ -130,18 +130,22 @@ class ElasticsearchKeywords:
             after = hits[-1]["sort"]
 
     async def set_readers(self, tenant: str, document: str, readers: Sequence[str], access_version: int) -> None:
+        not_later = {"range": {"access_version": {"lte": access_version}}}
+        fields = {"readers": list(readers), "access_version": access_version}
+        await self._update(mapping.matching(of_document(tenant, document), not_later), fields)
+
+    async def set_version(self, tenant: str, document: str, media_type: str, updated_at: int) -> None:
+        fields = {"media_type": media_type, "updated_at": updated_at}
+        await self._update(mapping.matching(of_document(tenant, document)), fields)
+
+    async def _update(self, query: dict[str, Any], fields: dict[str, Any]) -> None:
         await self._ensure()
         await self._call(self._client.indices.refresh(index=self._alias))
         done = await self._call(
             self._client.update_by_query(
                 index=self._alias,
-                query=mapping.matching(
-                    of_document(tenant, document), {"range": {"access_version": {"lte": access_version}}}
-                ),
-                script={
-                    "source": mapping.SET_READERS,
-                    "params": {"readers": list(readers), "access_version": access_version},
-                },
+                query=query,
+                script={"source": mapping.SET_FIELDS, "params": {"fields": fields}},
                 conflicts="proceed",
                 refresh=True,
             )

@@ -41,7 +41,7 @@ SETTINGS: dict[str, Any] = {
     },
 }
 
-SET_READERS = "ctx._source.readers = params.readers; ctx._source.access_version = params.access_version"
+SET_FIELDS = "ctx._source.putAll(params.fields)"
 
 
 def source(chunk: IndexedChunk) -> dict[str, object]:

@@ -117,20 +117,18 @@ def _of(name: str) -> ColumnElement[Any]:
 
 def _conditions() -> dict[str, ColumnElement[bool]]:
     """The caller's own filters once more, so that a stale payload in an index cannot widen them."""
-    of_live = and_(
-        document_versions.c.document_id == documents.c.id,
-        document_versions.c.number == documents.c.live_version,
-        document_versions.c.media_type == _of("media_types"),
+    live = and_(
+        document_versions.c.document_id == documents.c.id, document_versions.c.number == documents.c.live_version
     )
-    updated = func.extract("epoch", documents.c.updated_at)
+    updated = func.extract("epoch", document_versions.c.created_at)
     return {
         "spaces": documents.c.space_id == _of("spaces"),
         "documents": documents.c.id == _of("documents"),
         "tags": documents.c.tags.op("&&")(bindparam("tags", type_=ARRAY(Text))),
         "sources": documents.c.source == _of("sources"),
-        "media_types": exists().where(of_live),
-        "updated_after": updated >= bindparam("updated_after", type_=BigInteger),
-        "updated_before": updated < bindparam("updated_before", type_=BigInteger),
+        "media_types": exists().where(live, document_versions.c.media_type == _of("media_types")),
+        "updated_after": exists().where(live, updated >= bindparam("updated_after", type_=BigInteger)),
+        "updated_before": exists().where(live, updated < bindparam("updated_before", type_=BigInteger)),
     }
 
 

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import qdrant_edge as edge
 
@@ -116,9 +116,15 @@ class QdrantEdgeVectors:
     async def set_readers(self, tenant: str, document: str, readers: Sequence[str], access_version: int) -> None:
         not_later = edge.FieldCondition(key="access_version", range=edge.RangeFloat(lte=access_version))
         fields = {"readers": list(readers), "access_version": access_version}
-        operation = edge.UpdateOperation.set_payload_by_filter(
-            _filter(of_document(tenant, document), not_later), fields
+        await self._set_payload(_filter(of_document(tenant, document), not_later), fields)
+
+    async def set_version(self, tenant: str, document: str, media_type: str, updated_at: int) -> None:
+        await self._set_payload(
+            _filter(of_document(tenant, document)), {"media_type": media_type, "updated_at": updated_at}
         )
+
+    async def _set_payload(self, points: edge.Filter, fields: dict[str, Any]) -> None:
+        operation = edge.UpdateOperation.set_payload_by_filter(points, fields)
         await self._run(lambda: self._update(operation))
 
     async def list_documents(self, after: str | None = None, limit: int = SCROLL_POINTS) -> DocumentPage:

@@ -120,11 +120,18 @@ class QdrantServerVectors:
         )
 
     async def set_readers(self, tenant: str, document: str, readers: Sequence[str], access_version: int) -> None:
-        if await self._known_dimension() is None:
-            return
         not_later = models.FieldCondition(key="access_version", range=models.Range(lte=access_version))
         fields = {"readers": list(readers), "access_version": access_version}
-        points = _filter(of_document(tenant, document), not_later)
+        await self._set_payload(_filter(of_document(tenant, document), not_later), fields)
+
+    async def set_version(self, tenant: str, document: str, media_type: str, updated_at: int) -> None:
+        await self._set_payload(
+            _filter(of_document(tenant, document)), {"media_type": media_type, "updated_at": updated_at}
+        )
+
+    async def _set_payload(self, points: models.Filter, fields: dict[str, Any]) -> None:
+        if await self._known_dimension() is None:
+            return
         await self._call(self._client.set_payload(self._collection, payload=fields, points=points, wait=True))
 
     async def list_documents(self, after: str | None = None, limit: int = SCROLL_POINTS) -> DocumentPage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Table, Text, bindparam, cast, func, literal, select, update
+from sqlalchemy import ARRAY, ColumnElement, Table, Text, bindparam, cast, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.identifiers import run_stream
@@ -21,6 +21,20 @@ _REMOVED_SOURCE = Prepared(
     .join(documents, documents.c.id == sources.c.document_id)
     .where(sources.c.record == bindparam("record"), documents.c.removed_at.is_not(None))
     .limit(1)
+)
+_SCRUB_RECEIPTS = Prepared(
+    text(
+        """
+        UPDATE idempotency_keys SET response = jsonb_set(response, '{documents}', (
+            SELECT jsonb_agg(
+                CASE WHEN receipt->>'document_id' = :document THEN receipt || '{"external_id": ""}' ELSE receipt END
+                ORDER BY place
+            )
+            FROM jsonb_array_elements(response->'documents') WITH ORDINALITY AS told(receipt, place)
+        ))
+        WHERE response->'documents' @> jsonb_build_array(jsonb_build_object('document_id', CAST(:document AS text)))
+        """
+    )
 )
 REMOVED_DETAIL = "The document of this run was removed."
 
@@ -54,6 +68,11 @@ def _of_streams(table: Table, streams: Sequence[str]) -> ColumnElement[bool]:
 def _without_detail(column: ColumnElement[Any], *path: str) -> ColumnElement[Any]:
     told = func.to_jsonb(cast(literal(REMOVED_DETAIL), Text))
     return cast(func.jsonb_set(column, cast(list(path), ARRAY(Text)), told, False), JSONB)
+
+
+async def scrub_receipts(transaction: Transaction, document_id: str) -> None:
+    """A stored reply to an upload names its file: a replay after the removal gives the receipt without the name."""
+    await transaction.run(_SCRUB_RECEIPTS, {"document": document_id})
 
 
 async def withhold_answers(transaction: Transaction, document_id: str) -> None:

@@ -133,16 +133,27 @@ class TantivyKeywords:
         return await self._read(look)
 
     async def set_readers(self, tenant: str, document: str, readers: Sequence[str], access_version: int) -> None:
+        def change(chunk: IndexedChunk) -> IndexedChunk:
+            if chunk.access_version > access_version:
+                return chunk
+            return replace(chunk, readers=list(readers), access_version=access_version)
+
+        await self._rewrite(tenant, document, change)
+
+    async def set_version(self, tenant: str, document: str, media_type: str, updated_at: int) -> None:
+        await self._rewrite(
+            tenant, document, lambda chunk: replace(chunk, media_type=media_type, updated_at=updated_at)
+        )
+
+    async def _rewrite(self, tenant: str, document: str, change: Callable[[IndexedChunk], IndexedChunk]) -> None:
+        """There is no update in place: what differs after the change is written again."""
+
         def rewrite() -> None:
             searcher = self._searcher()
             stored = [searcher.doc(address) for address in self._addresses(searcher, tenant, document)]
             chunks = [tantivy_schema.to_chunk(one) for one in stored]
-            changed = [
-                replace(chunk, readers=list(readers), access_version=access_version)
-                for chunk in chunks
-                if chunk.access_version <= access_version
-            ]
-            self._put([(chunk.id, tantivy_schema.to_document(chunk)) for chunk in changed])
+            changed = [(chunk, change(chunk)) for chunk in chunks]
+            self._put([(now.id, tantivy_schema.to_document(now)) for was, now in changed if now != was])
 
         await self._write(rewrite, reads=True)
 

@@ -68,6 +68,10 @@ class VectorIndex(Protocol):
         """Change who may read. Points that already carry a later access version keep theirs."""
         ...
 
+    async def set_version(self, tenant: str, document: str, media_type: str, updated_at: int) -> None:
+        """Change what every point of the document tells of its version: those that a new version kept are older."""
+        ...
+
     async def list_documents(self, after: str | None = None, limit: int = 1_000) -> DocumentPage:
         """Walk over the documents that the index knows, of all tenants, looking at `limit` points a page."""
         ...

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from schemas.answers import AnswerRequest
+from schemas.documents import Receipts
 from schemas.domain_events import DomainEvent
 from schemas.errors import NotFound, Problem
 from services.answers.generating import Draft
 from services.answers.retrieving import AnswerWork
 from services.stores import embeddings_store, event_log
 from services.stores.documents_store import DocumentGone
-from services.stores.tables.facts import audit_log
+from services.stores.tables.facts import audit_log, idempotency_keys
 from tests.integration.ingestion import made_files
 from tests.world.builders import TENANT, World
 from tests.world.work_off import STAGES
@@ -87,6 +89,23 @@ async def test_names_in_errors_and_warnings_go_with_their_document(world: World)
     await world.remove(world.root, broken.id)
     await world.remove(world.root, mail.id)
     await assert_nowhere(world, *WORDS, "days.csv", "We are moving")
+
+
+async def test_a_stored_reply_to_an_upload_forgets_the_name_of_a_removed_file_alone(world: World) -> None:
+    space = await world.space(world.root)
+    receipts = [await world.upload(world.root, space, name, TEXT) for name in ("marmalade-plan.md", "other.md")]
+    reply = Receipts(documents=receipts).model_dump(mode="json")
+    now = datetime.now(UTC)
+    row = {"actor": "ada", "key": "k", "body_hash": "h", "status": 202, "response": reply}
+    async with world.database.begin(TENANT) as transaction:
+        await transaction.execute(insert(idempotency_keys).values(**row, created_at=now, expires_at=now))
+    await world.work.everything(TENANT)
+    await world.remove(world.root, str(receipts[0].document_id))
+    async with world.database.begin(TENANT) as transaction:
+        kept = await transaction.scalar(select(idempotency_keys.c.response))
+    assert [each["external_id"] for each in kept["documents"]] == ["", "other.md"]
+    assert [each["run_id"] for each in kept["documents"]] == [receipt.run_id for receipt in receipts]
+    assert "marmalade" not in await world.everything_stored()
 
 
 async def test_an_answer_written_while_its_document_is_removed_keeps_nothing_of_it(

@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from schemas.errors import InvalidRequest, Unavailable
+from services.stores.tables.documents import document_versions
 from tests.integration.retrieval import scripts
 from tests.world.builders import TENANT, World
 
@@ -123,6 +125,26 @@ async def test_filters_join_by_and_across_fields_and_by_or_inside_one(world: Wor
     assert await names(updated_after=now - timedelta(minutes=10)) == ids.keys()
     assert await names(updated_after=now + timedelta(minutes=10)) == set()
     assert await names(updated_before=now - timedelta(minutes=10)) == set()
+
+
+async def test_a_passage_that_a_new_version_kept_is_as_new_as_that_version(world: World) -> None:
+    space = await world.space(world.root)
+    kept = "# Kites\n\nKites fly high in strong wind."
+    document = await world.ingest(world.root, space, "kites.md", f"{kept}\n\n# Boats\n\nBoats are blue.")
+    hours_ago = datetime.now(UTC) - timedelta(hours=3)
+    async with world.database.begin(world.root.actor.tenant) as transaction:
+        await transaction.execute(update(document_versions).values(created_at=hours_ago))
+    for index in (world.vectors, world.keywords):
+        await index.set_version(world.root.actor.tenant, document.id, "text/markdown", int(hours_ago.timestamp()))
+    recently = datetime.now(UTC) - timedelta(minutes=10)
+    assert await world.found(world.root, "kites in strong wind", updated_after=recently) == []
+    before = await world.points(document.id)
+    await world.ingest(world.root, space, "kites.md", f"{kept}\n\n# Boats\n\nBoats are red.")
+    assert before[0] & (await world.points(document.id))[0], "the passage about kites is the same point"
+    assert any(
+        "Kites fly" in text for text in await world.found(world.root, "kites in strong wind", updated_after=recently)
+    )
+    assert await world.found(world.root, "kites in strong wind", updated_before=recently) == []
 
 
 async def test_new_tags_are_found_by_and_old_ones_no_more(world: World) -> None:

@@ -32,6 +32,7 @@ CALLS: dict[str, Call] = {
     "count_document": lambda index: index.count_document("a", "d"),
     "document_state": lambda index: index.document_state("a", "d"),
     "set_readers": lambda index: index.set_readers("a", "d", ["user:u"], 2),
+    "set_version": lambda index: index.set_version("a", "d", "text/plain", 7),
     "list_documents": lambda index: index.list_documents(),
     "clear": lambda index: index.clear(),
 }

@@ -27,6 +27,7 @@ async def test_an_empty_index_answers_every_question_with_nothing(any_index: Any
     await any_index.ping()
     await any_index.upsert([])
     await any_index.set_readers("a", "d", ["user:u"], 2)
+    await any_index.set_version("a", "d", "text/plain", 7)
     assert await find(any_index, scope()) == set()
     assert await any_index.count_document("a", "d") == 0
     assert await any_index.document_ids("a", "d") == set()
@@ -140,6 +141,22 @@ async def test_changed_readers_leave_all_else_as_it_was(any_index: AnyIndex) -> 
         updated_after=7, updated_before=8,
     )  # fmt: skip
     assert await find(any_index, same) == {chunk_id("1")}
+
+
+async def test_a_new_version_changes_type_and_time_of_all_chunks_of_its_document_and_nothing_else(
+    any_index: AnyIndex,
+) -> None:
+    mine = [
+        chunk(str(number), tags=["red"], source="mail", media_type="text/html", updated_at=7) for number in range(3)
+    ]
+    other = chunk("other", document="e", media_type="text/html", updated_at=7)
+    await any_index.upsert([*mine, other])
+    await any_index.set_version("a", "d", "text/markdown", 90)
+    as_before = scope(tags=["red"], sources=["mail"], updated_after=90, updated_before=91)
+    assert await find(any_index, as_before) == {one.id for one in mine}
+    assert await find(any_index, scope(media_types=["text/markdown"])) == {one.id for one in mine}
+    assert await find(any_index, scope(media_types=["text/html"], updated_before=8)) == {other.id}
+    assert (await any_index.document_state("a", "d")).access_versions == (1,)
 
 
 async def test_the_digest_of_a_document_tells_a_missing_chunk_and_a_late_access_version(any_index: AnyIndex) -> None:
