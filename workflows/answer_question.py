@@ -7,34 +7,18 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from activities.answer_activities import AnswerActivities
     from schemas.runs import RunEnd
-    from schemas.workflow_contracts import (
-        CANCEL_SIGNAL,
-        WAKE_SIGNAL,
-        AnswerInput,
-        BeginAnswerInput,
-        CancelRequest,
-        FinishInput,
-        WorkflowEnd,
-    )
+    from schemas.workflow_contracts import AnswerInput, BeginAnswerInput, FinishInput, WorkflowEnd
     from workflows.activity_options import BOOKKEEPING, INTERACTIVE
-    from workflows.run_lifecycle import RunLifecycle, StepFailed, execution_id
+    from workflows.run_lifecycle import CancellableRun, RunLifecycle, StepFailed, execution_id
 
 
 @workflow.defn(name="AnswerQuestion")
-class AnswerQuestion:
+class AnswerQuestion(CancellableRun):
     """A person waits: one step and an end."""
 
     @workflow.init
     def __init__(self, input: AnswerInput) -> None:
         self._lifecycle = RunLifecycle(input, f"Answer {input.answer_id}")
-
-    @workflow.signal(name=CANCEL_SIGNAL)
-    def cancel(self, _: CancelRequest) -> None:
-        self._lifecycle.request_cancel()
-
-    @workflow.signal(name=WAKE_SIGNAL)
-    def wake(self) -> None:
-        self._lifecycle.woken = True
 
     @workflow.run
     async def run(self, input: AnswerInput) -> WorkflowEnd:

@@ -8,11 +8,8 @@ with workflow.unsafe.imports_passed_through():
     from activities.ingest_activities import IngestActivities
     from schemas.runs import RunEnd
     from schemas.workflow_contracts import (
-        CANCEL_SIGNAL,
         INGEST_STEPS,
-        WAKE_SIGNAL,
         BeginIngestInput,
-        CancelRequest,
         DiscardInput,
         FinishIngestInput,
         IngestInput,
@@ -20,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
         ingest_steps_from,
     )
     from workflows.activity_options import BOOKKEEPING, STAGE
-    from workflows.run_lifecycle import RunLifecycle, StepFailed, execution_id
+    from workflows.run_lifecycle import CancellableRun, RunLifecycle, StepFailed, execution_id
 
 AFTER_READING = (
     ("chunk", IngestActivities.chunk),
@@ -31,21 +28,13 @@ AFTER_READING = (
 
 
 @workflow.defn(name="IngestDocument")
-class IngestDocument:
+class IngestDocument(CancellableRun):
     """Steps in order; what cannot be published leaves nothing behind."""
 
     @workflow.init
     def __init__(self, input: IngestInput) -> None:
         self._lifecycle = RunLifecycle(input, f"Ingest document {input.document_id} v{input.version}")
         self._step = "fetch"
-
-    @workflow.signal(name=CANCEL_SIGNAL)
-    def cancel(self, _: CancelRequest) -> None:
-        self._lifecycle.request_cancel()
-
-    @workflow.signal(name=WAKE_SIGNAL)
-    def wake(self) -> None:
-        self._lifecycle.woken = True
 
     @workflow.run
     async def run(self, input: IngestInput) -> WorkflowEnd:

@@ -7,33 +7,18 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from activities.removal_activities import RemovalActivities
     from schemas.runs import RunEnd
-    from schemas.workflow_contracts import (
-        CANCEL_SIGNAL,
-        WAKE_SIGNAL,
-        CancelRequest,
-        FinishInput,
-        RefreshAccessInput,
-        WorkflowEnd,
-    )
+    from schemas.workflow_contracts import FinishInput, RefreshAccessInput, WorkflowEnd
     from workflows.activity_options import BOOKKEEPING, STAGE
-    from workflows.run_lifecycle import RunLifecycle, StepFailed
+    from workflows.run_lifecycle import CancellableRun, RunLifecycle, StepFailed
 
 
 @workflow.defn(name="RefreshAccess")
-class RefreshAccess:
+class RefreshAccess(CancellableRun):
     """Runs behind a change of readers that holds already."""
 
     @workflow.init
     def __init__(self, input: RefreshAccessInput) -> None:
         self._lifecycle = RunLifecycle(input, f"Refresh readers of document {input.document_id}")
-
-    @workflow.signal(name=CANCEL_SIGNAL)
-    def cancel(self, _: CancelRequest) -> None:
-        self._lifecycle.request_cancel()
-
-    @workflow.signal(name=WAKE_SIGNAL)
-    def wake(self) -> None:
-        self._lifecycle.woken = True
 
     @workflow.run
     async def run(self, input: RefreshAccessInput) -> WorkflowEnd:

@@ -7,16 +7,9 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from activities.removal_activities import RemovalActivities
     from schemas.runs import RunEnd
-    from schemas.workflow_contracts import (
-        CANCEL_SIGNAL,
-        WAKE_SIGNAL,
-        CancelRequest,
-        FinishInput,
-        RemoveDocumentInput,
-        WorkflowEnd,
-    )
+    from schemas.workflow_contracts import FinishInput, RemoveDocumentInput, WorkflowEnd
     from workflows.activity_options import BOOKKEEPING, STAGE
-    from workflows.run_lifecycle import RunLifecycle, StepFailed
+    from workflows.run_lifecycle import RunLifecycle, StepFailed, UnstoppableRun
 
 STEPS = (
     (RemovalActivities.empty_indexes, "empty the indexes"),
@@ -29,20 +22,12 @@ LONGEST_LOOK_S = 5.0
 
 
 @workflow.defn(name="RemoveDocument")
-class RemoveDocument:
+class RemoveDocument(UnstoppableRun):
     """A removal cannot be cancelled and waits for an engine without end: what people deleted must go."""
 
     @workflow.init
     def __init__(self, input: RemoveDocumentInput) -> None:
         self._lifecycle = RunLifecycle(input, f"Remove document {input.document_id}")
-
-    @workflow.signal(name=CANCEL_SIGNAL)
-    def cancel(self, _: CancelRequest) -> None:
-        workflow.logger.info("a removal is not cancelled")
-
-    @workflow.signal(name=WAKE_SIGNAL)
-    def wake(self) -> None:
-        self._lifecycle.woken = True
 
     @workflow.run
     async def run(self, input: RemoveDocumentInput) -> WorkflowEnd:

@@ -7,36 +7,21 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from activities.removal_activities import RemovalActivities
     from schemas.runs import RunEnd
-    from schemas.workflow_contracts import (
-        CANCEL_SIGNAL,
-        WAKE_SIGNAL,
-        CancelRequest,
-        FinishInput,
-        RemoveSpaceInput,
-        WorkflowEnd,
-    )
+    from schemas.workflow_contracts import FinishInput, RemoveSpaceInput, WorkflowEnd
     from workflows.activity_options import BOOKKEEPING, STAGE
-    from workflows.run_lifecycle import RunLifecycle, StepFailed
+    from workflows.run_lifecycle import RunLifecycle, StepFailed, UnstoppableRun
 
 LOOK_AGAIN_S = 1.0
 """How long a window of removals is given before it is looked at again."""
 
 
 @workflow.defn(name="RemoveSpace")
-class RemoveSpace:
+class RemoveSpace(UnstoppableRun):
     """Each round removes a window of documents; the history starts anew when the server suggests it."""
 
     @workflow.init
     def __init__(self, input: RemoveSpaceInput) -> None:
         self._lifecycle = RunLifecycle(input, f"Remove space {input.space_id}")
-
-    @workflow.signal(name=CANCEL_SIGNAL)
-    def cancel(self, _: CancelRequest) -> None:
-        workflow.logger.info("a removal is not cancelled")
-
-    @workflow.signal(name=WAKE_SIGNAL)
-    def wake(self) -> None:
-        self._lifecycle.woken = True
 
     @workflow.run
     async def run(self, input: RemoveSpaceInput) -> WorkflowEnd:

@@ -17,8 +17,11 @@ with workflow.unsafe.imports_passed_through():
     from activities.run_activities import RunActivities
     from schemas.runs import RunEnd
     from schemas.workflow_contracts import (
+        CANCEL_SIGNAL,
         SEARCH_ATTRIBUTES,
         STATE_AT_START,
+        WAKE_SIGNAL,
+        CancelRequest,
         ClaimInput,
         StepResult,
         WaitingInput,
@@ -175,6 +178,32 @@ class RunLifecycle:
     def end_of(self, status: str) -> RunEnd:
         """The run's end for a step's status that is no failure."""
         return RunEnd(state="cancelled" if status in ("cancelled", "gone") else "succeeded")
+
+
+class WakeableRun:
+    """What every run's workflow can be told; the workflow's init sets `_lifecycle`."""
+
+    _lifecycle: RunLifecycle
+
+    @workflow.signal(name=WAKE_SIGNAL)
+    def wake(self) -> None:
+        self._lifecycle.woken = True
+
+
+class CancellableRun(WakeableRun):
+    """A run that people can cancel."""
+
+    @workflow.signal(name=CANCEL_SIGNAL)
+    def cancel(self, _: CancelRequest) -> None:
+        self._lifecycle.request_cancel()
+
+
+class UnstoppableRun(WakeableRun):
+    """A run that goes on whatever is asked."""
+
+    @workflow.signal(name=CANCEL_SIGNAL)
+    def cancel(self, _: CancelRequest) -> None:
+        workflow.logger.info("a removal is not cancelled")
 
 
 def execution_id() -> str:

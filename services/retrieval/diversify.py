@@ -28,7 +28,7 @@ class ScoredChunk:
 
 def diversify(
     hits: Sequence[ScoredChunk],
-    vectors: Mapping[str, Sequence[float] | Vector],
+    vectors: Mapping[str, Vector],
     *,
     diversity_lambda: float = 0.7,
     near_duplicate_jaccard: float = 0.85,
@@ -40,7 +40,7 @@ def diversify(
 
 
 def marginal_relevance_order(
-    hits: Sequence[ScoredChunk], vectors: Mapping[str, Sequence[float] | Vector], diversity_lambda: float
+    hits: Sequence[ScoredChunk], vectors: Mapping[str, Vector], diversity_lambda: float
 ) -> list[int]:
     """Positions in the order chosen: argmax of lambda x relevance - (1 - lambda) x closest cosine to the chosen."""
     if not hits:
@@ -65,10 +65,11 @@ def _relevance(hits: Sequence[ScoredChunk]) -> NDArray[np.float64]:
     return scores / max(1.0, float(scores.max()))
 
 
-def _cosines(hits: Sequence[ScoredChunk], vectors: Mapping[str, Sequence[float] | Vector]) -> NDArray[np.float64]:
+def _cosines(hits: Sequence[ScoredChunk], vectors: Mapping[str, Vector]) -> NDArray[np.float64]:
     known = [vectors.get(hit.chunk.chunk_id) for hit in hits]
     dimensions = next((len(vector) for vector in known if vector is not None), 1)
-    matrix = np.array([np.zeros(dimensions) if v is None else np.asarray(v) for v in known], dtype=np.float64)
+    nothing = np.zeros(dimensions, dtype=np.float32)
+    matrix = np.stack([nothing if vector is None else vector for vector in known]).astype(np.float64)
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
     return np.asarray(unit @ unit.T)

@@ -18,9 +18,9 @@ from services.retrieval.diversify import ScoredChunk, diversify
 from services.retrieval.recall import Query, Recall, Recalled
 from services.stores import live_chunks, spaces_store
 from services.stores.database import Database, Transaction
-from services.stores.vector_index import VectorIndex
+from services.stores.vector_index import StoredVector, VectorIndex
 
-StoredVectors = Mapping[str, Sequence[float]]
+StoredVectors = Mapping[str, StoredVector]
 MOST_RECALLED = 3_200
 """Over-fetching doubles until the limit is met; past this many per leg the rest is given up as degraded."""
 

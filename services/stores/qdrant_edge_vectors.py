@@ -18,14 +18,20 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, TypeVar
 
 import qdrant_edge as edge
 
 from schemas.errors import EngineDown
 from schemas.index_records import DocumentPage, DocumentState, IndexedChunk, IndexedDocument, IndexFilter, ScoredChunk
 from services.stores.index_conditions import KEYWORD_FIELDS, AnyOf, Condition, conditions, of_document, payload
-from services.stores.vector_index import EmbeddingDimensionChanged, as_floats, one_dimension
+from services.stores.vector_index import (
+    EmbeddingDimensionChanged,
+    StoredVector,
+    as_floats,
+    one_dimension,
+    stored_vector,
+)
 
 BATCH_POINTS = 64
 FLUSH_POINTS = 16_384
@@ -81,12 +87,16 @@ class QdrantEdgeVectors:
         found = await self._run(lambda: shard.query(request))
         return [ScoredChunk(str(point.id), point.score) for point in found]
 
-    async def vectors(self, ids: Sequence[str]) -> dict[str, list[float]]:
+    async def vectors(self, ids: Sequence[str]) -> dict[str, StoredVector]:
         shard = self._opened()
         if shard is None or not ids:
             return {}
-        records = await self._run(lambda: shard.retrieve(list(ids), with_payload=False, with_vector=True))
-        return {str(record.id): cast(list[float], record.vector) for record in records}
+
+        def retrieve() -> dict[str, StoredVector]:
+            records = shard.retrieve(list(ids), with_payload=False, with_vector=True)
+            return {str(record.id): stored_vector(record.vector) for record in records}
+
+        return await self._run(retrieve)
 
     async def delete_ids(self, tenant: str, ids: Sequence[str]) -> int:
         if not ids:

@@ -6,7 +6,7 @@ The tenant's keyword index is marked as such, so the server keeps a tenant's poi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
@@ -15,7 +15,13 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from schemas.errors import EngineDown, TransientFailure
 from schemas.index_records import DocumentPage, DocumentState, IndexedChunk, IndexedDocument, IndexFilter, ScoredChunk
 from services.stores.index_conditions import KEYWORD_FIELDS, AnyOf, Condition, conditions, of_document, payload
-from services.stores.vector_index import EmbeddingDimensionChanged, as_floats, one_dimension
+from services.stores.vector_index import (
+    EmbeddingDimensionChanged,
+    StoredVector,
+    as_floats,
+    one_dimension,
+    stored_vector,
+)
 
 BATCH_POINTS = 256
 SCROLL_POINTS = 1_000
@@ -76,12 +82,12 @@ class QdrantServerVectors:
         )
         return [ScoredChunk(str(point.id), point.score) for point in found.points]
 
-    async def vectors(self, ids: Sequence[str]) -> dict[str, list[float]]:
+    async def vectors(self, ids: Sequence[str]) -> dict[str, StoredVector]:
         if not ids or await self._known_dimension() is None:
             return {}
         call = self._client.retrieve(self._collection, list(ids), with_payload=False, with_vectors=True)
         records = await self._call(call)
-        return {str(record.id): cast(list[float], record.vector) for record in records}
+        return {str(record.id): stored_vector(record.vector) for record in records}
 
     async def delete_ids(self, tenant: str, ids: Sequence[str]) -> int:
         if not ids:

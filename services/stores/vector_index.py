@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from schemas.errors import PermanentFailure
 from schemas.index_records import DocumentPage, DocumentState, IndexedChunk, IndexFilter, ScoredChunk
+
+StoredVector = NDArray[np.float32]
 
 
 class EmbeddingDimensionChanged(PermanentFailure):
@@ -48,7 +53,7 @@ class VectorIndex(Protocol):
         """The nearest `limit` points of this model that pass the filter, best first; score is the cosine."""
         ...
 
-    async def vectors(self, ids: Sequence[str]) -> dict[str, list[float]]:
+    async def vectors(self, ids: Sequence[str]) -> dict[str, StoredVector]:
         """Stored vectors at unit length, of the ids that are there. Ids come from hits that were already verified."""
         ...
 
@@ -93,6 +98,11 @@ def as_floats(vector: Sequence[float] | bytes) -> list[float]:
     if isinstance(vector, bytes):
         return array("f", vector).tolist()
     return [float(value) for value in vector]
+
+
+def stored_vector(given: Any) -> StoredVector:
+    """As an engine gives it: a list of floats."""
+    return np.asarray(given, dtype=np.float32)
 
 
 def one_dimension(points: Iterable[IndexedChunk], expected: int | None) -> int:

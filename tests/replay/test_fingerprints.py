@@ -50,7 +50,7 @@ def test_a_fingerprint_tells(was: str, is_now: str) -> None:
     [
         ('"leave no debris"', '"sweep up"'),
         ("end = RunEnd", "ended = RunEnd"),
-        ("class IngestDocument:", "class Renamed:"),
+        ("class IngestDocument(", "class Renamed("),
     ],
     ids=["a summary", "a variable", "a class"],
 )

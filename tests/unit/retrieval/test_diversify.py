@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import numpy as np
+
 from services.retrieval.diversify import collapse_near_duplicates, diversify, marginal_relevance_order
 from services.retrieval.near_duplicates import group_near_duplicates
 from tests.unit.retrieval.chunk_builders import chunks_of, hit
@@ -13,7 +15,8 @@ LONG = (
 def test_a_second_hit_of_the_same_direction_gives_way_to_another_one() -> None:
     chunks = chunks_of("one two three", ["one", "two", "three"])
     hits = [hit(chunks[0], 1.0), hit(chunks[1], 0.95), hit(chunks[2], 0.8)]
-    vectors = {"d1-c0": [1.0, 0.0], "d1-c1": [1.0, 0.01], "d1-c2": [0.0, 1.0]}
+    directions = {"d1-c0": [1.0, 0.0], "d1-c1": [1.0, 0.01], "d1-c2": [0.0, 1.0]}
+    vectors = {chunk: np.array(direction, dtype=np.float32) for chunk, direction in directions.items()}
     assert marginal_relevance_order(hits, vectors, 0.7) == [0, 2, 1]
     assert marginal_relevance_order(hits, vectors, 1.0) == [0, 1, 2]
 
