@@ -25,7 +25,7 @@ from tests.durability.material import long_text
 from tests.durability.proofs import prove_audited, prove_one_end, prove_ready, prove_removed
 from tests.running.processes import PerdureProcess
 
-OLD, SECOND, THIRD = 10, 20, 30
+OLD, SECOND, THIRD = 5, 7, 9
 """Sections of the document that was there before, and of the two uploads."""
 ORDERS = list(permutations(["second", "third", "delete"]))
 
