@@ -67,7 +67,8 @@ class IndexStage:
     async def rewrite(self, transaction: Transaction, tenant: str, document: Row) -> None:
         """Gives every point of the document the readers and tags of now; the caller holds the document's lock alone.
 
-        All points get the readers first, by one filter; those of versions that are live or under way are then written whole.
+        All points get the readers first, by one filter; those of versions that are live or to come are then written whole,
+        each once: what the live version has tells of that one, whatever comes.
         """
         document_id = document["id"]
         readers = index_readers(document["space_id"], document["owner"], document["readers"] or [])
@@ -76,14 +77,15 @@ class IndexStage:
         held = await self._vectors.document_ids(tenant, document_id) | await self._keywords.document_ids(
             tenant, document_id
         )
-        versions = {*await documents_store.versions_to_come(transaction, document_id), document["live_version"]}
-        for number in sorted(versions - {None}):
+        live = [document["live_version"]] if document["live_version"] is not None else []
+        for number in [*live, *await documents_store.versions_to_come(transaction, document_id)]:
             version = await documents_store.version(transaction, document_id, number)
             rows = [
                 row
                 for row in await chunks_store.of_version(transaction, document_id, number)
                 if row["chunk_id"] in held
             ]
+            held -= {row["chunk_id"] for row in rows}
             for start in range(0, len(rows), POINTS_PER_WRITE):
                 part = rows[start : start + POINTS_PER_WRITE]
                 await self._write(transaction, tenant, document, version, part)

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from schemas.errors import PermanentFailure
 from schemas.identifiers import new_id
 from schemas.runs import RunEnd
+from schemas.workflow_contracts import INGEST_STEPS, ingest_steps_from
 from services.access.identity import Identity
 from services.answers.generating import Generating
 from services.answers.retrieving import AnswerWork, Retrieving
@@ -32,11 +33,7 @@ from services.stores.documents_store import DocumentGone
 from services.stores.tables.runs import runs
 
 Stage = Callable[[VersionWork], Awaitable[dict[str, int]]]
-STAGES = ("fetch", "parse", "chunk", "embed", "index", "publish", "sweep", "enrich")
-_STATE_OF_STAGE = {
-    "fetch": "received", "parse": "parsing", "chunk": "chunking", "embed": "embedding", "index": "indexing",
-    "publish": "indexing", "sweep": "indexing", "enrich": "enriching",
-}  # fmt: skip
+STAGES = tuple(INGEST_STEPS)
 
 
 @dataclass
@@ -107,10 +104,8 @@ class WorkOff:
     async def ingest(self, work: VersionWork, from_stage: str | None = None) -> str:
         """IngestDocument: the word its workflow would end with."""
         status, end, name = "done", RunEnd(state="succeeded"), STAGES[0]
-        states = list(_STATE_OF_STAGE.values())
-        started = states.index(from_stage) if from_stage is not None and from_stage in states else 0
         try:
-            for name in STAGES[started:]:
+            for name in ingest_steps_from(from_stage):
                 if await self._cancel_requested(work):
                     status = "cancelled"
                     break
@@ -121,7 +116,7 @@ class WorkOff:
             status = "superseded"
         except PermanentFailure as failure:
             error = {"code": failure.code, "detail": failure.detail, "retryable": False}
-            status, end = "failed", RunEnd(state="failed", error={**error, "stage": _STATE_OF_STAGE[name]})
+            status, end = "failed", RunEnd(state="failed", error={**error, "stage": INGEST_STEPS[name]})
         if status in ("cancelled", "gone"):
             end = RunEnd(state="cancelled")
         await self.finish(work, status, end)

@@ -13,6 +13,7 @@ from schemas.errors import InvalidRequest, Unavailable
 from services.stores.tables.documents import document_versions
 from tests.integration.retrieval import scripts
 from tests.world.builders import TENANT, World
+from tests.world.work_off import STAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ODD_QUERIES = [
@@ -145,6 +146,24 @@ async def test_a_passage_that_a_new_version_kept_is_as_new_as_that_version(world
         "Kites fly" in text for text in await world.found(world.root, "kites in strong wind", updated_after=recently)
     )
     assert await world.found(world.root, "kites in strong wind", updated_before=recently) == []
+
+
+async def test_a_passage_is_as_old_as_the_live_version_while_a_newer_one_is_on_its_way(world: World) -> None:
+    space = await world.space(world.root)
+    kept = "# Kites\n\nKites fly high in strong wind."
+    document = await world.ingest(world.root, space, "kites.md", f"{kept}\n\n# Boats\n\nBoats are blue.")
+    async with world.database.begin(TENANT) as transaction:
+        hours_ago = datetime.now(UTC) - timedelta(hours=3)
+        await transaction.execute(update(document_versions).values(created_at=hours_ago))
+    work = await world.claimed(
+        await world.upload(world.root, space, "kites.md", f"{kept}\n\n# Boats\n\nBoats are red.")
+    )
+    for stage in STAGES[: STAGES.index("publish")]:
+        await world.work.stage(stage)(work)
+    await world.work.access_refresh.rewrite(TENANT, document.id)
+    recently = datetime.now(UTC) - timedelta(minutes=10)
+    found = await world.found(world.root, "kites in strong wind", updated_before=recently)
+    assert any("Kites fly" in text for text in found)
 
 
 async def test_new_tags_are_found_by_and_old_ones_no_more(world: World) -> None:
