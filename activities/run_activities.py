@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from temporalio import activity
 
 from activities.failure_mapping import CancelWished, NotOurs
@@ -10,7 +12,7 @@ from schemas.runs import RunEnd, RunEventDraft
 from schemas.workflow_contracts import ClaimInput, StepResult, WaitingInput, WorkflowInput
 from services.events import run_ending
 from services.stores import run_event_log, runs_store
-from services.stores.database import Database
+from services.stores.database import Database, Row, Transaction
 
 POLICIES = {"retrieval": 1, "citations": 1, "access": 1}
 """Versions of the rules a run was started under, shown in `run.started`."""
@@ -53,10 +55,23 @@ async def claim_run(database: Database, runner: StepRunner, input: WorkflowInput
     return await runner.run(step.name, input, step.work, cancellable=False)
 
 
+async def _no_more_policies(_: Transaction, __: Row) -> dict[str, int]:
+    return {}
+
+
 def claiming(
-    database: Database, runner: StepRunner, input: WorkflowInput, execution_id: str, *, heed_cancel: bool = True
+    database: Database,
+    runner: StepRunner,
+    input: WorkflowInput,
+    execution_id: str,
+    *,
+    heed_cancel: bool = True,
+    begin: Callable[[Transaction, Row], Awaitable[dict[str, int]]] = _no_more_policies,
 ) -> Step:
-    """The same as the first step of an activity that goes on to work."""
+    """The same as the first step of an activity that goes on to work.
+
+    `begin` is done once, in the transaction of the first claim, and gives the policies that only this kind of run has.
+    """
 
     async def work() -> None:
         async with database.begin(input.tenant) as transaction:
@@ -64,7 +79,8 @@ def claiming(
             if row is None:
                 raise NotOurs(input.run_id)
             if row["execution_id"] is None:
-                started = RunEventDraft(type="run.started", data={"kind": row["kind"], "policies": POLICIES})
+                policies = {**POLICIES, **await begin(transaction, row)}
+                started = RunEventDraft(type="run.started", data={"kind": row["kind"], "policies": policies})
                 await run_event_log.append(transaction, input.run_id, [started])
         if row["kind"] == "ingest":
             runner.failpoint("ingest.claimed")

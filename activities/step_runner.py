@@ -29,13 +29,15 @@ Failpoint = Callable[[str], None]
 class Step:
     """One of several steps that an activity takes one after the other; `name` is what failures are counted under.
 
-    `sees_cancel`: the step itself looks whether the run's cancel was asked for.
+    `sees_cancel`: the step itself looks whether the run's cancel was asked for. `place`: what its failpoints are named after,
+    where that is another word.
     """
 
     name: str
     work: Work
     cancellable: bool = True
     sees_cancel: bool = False
+    place: str | None = None
 
 
 class StepRunner:
@@ -60,14 +62,21 @@ class StepRunner:
         self._prompt = prompt
 
     async def run(
-        self, step: str, input: WorkflowInput, work: Work, *, cancellable: bool = True, look: bool = True
+        self,
+        step: str,
+        input: WorkflowInput,
+        work: Work,
+        *,
+        cancellable: bool = True,
+        look: bool = True,
+        place: str | None = None,
     ) -> StepResult:
         """Gives a StepResult, or raises the ApplicationError that failure_mapping decides on.
 
         `look`: whether the run's row is asked first for a cancel; it need not be by who has just read it.
         """
         with precedence.prompt() if self._prompt else contextlib.nullcontext():
-            return await self._run(step, input, work, cancellable, cancellable and look)
+            return await self._run(Step(step, work, cancellable, place=place), input, cancellable and look)
 
     async def run_all(self, input: WorkflowInput, *steps: Step) -> StepResult:
         """One step after the other, up to the first that is not `done`; counts are put together.
@@ -81,27 +90,29 @@ class StepRunner:
             for step in steps:
                 if step.cancellable and wished.is_set():
                     return StepResult(status="cancelled")
-                result = await self.run(step.name, input, step.work, cancellable=step.cancellable, look=not seen)
+                with precedence.prompt() if self._prompt else contextlib.nullcontext():
+                    result = await self._run(step, input, step.cancellable and not seen)
                 if result.status != "done":
                     return result
                 seen = seen or step.cancellable or step.sees_cancel
                 counts |= result.counts
         return StepResult(counts=counts)
 
-    async def _run(self, step: str, input: WorkflowInput, work: Work, cancellable: bool, look: bool) -> StepResult:
-        structlog.contextvars.bind_contextvars(run=input.run_id, tenant=input.tenant, step=step)
+    async def _run(self, step: Step, input: WorkflowInput, look: bool) -> StepResult:
+        structlog.contextvars.bind_contextvars(run=input.run_id, tenant=input.tenant, step=step.name)
+        place = step.place or step.name
         try:
             if look and await self._cancel_requested(input):
                 return StepResult(status="cancelled")
-            self.failpoint(f"{step}.before")
-            counts = await self._watched(input, work, cancellable)
-            self.failpoint(f"{step}.after")
+            self.failpoint(f"{place}.before")
+            counts = await self._watched(input, step.work, step.cancellable)
+            self.failpoint(f"{place}.after")
         except asyncio.CancelledError:
             if activity.is_cancelled():  # Temporal or a shutdown asked, not the run's own cancel
                 raise
             return StepResult(status="cancelled")
         except Exception as error:
-            return await self._failed(step, input, error)
+            return await self._failed(step.name, input, error)
         return StepResult(counts=counts or {})
 
     async def _watched(self, input: WorkflowInput, work: Work, cancellable: bool) -> dict[str, int] | None:

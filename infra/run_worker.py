@@ -13,15 +13,18 @@ from temporalio.worker import Worker
 from infra.workflow_runner import sandbox
 from schemas.settings import WorkSettings
 from schemas.workflow_contracts import INGEST_QUEUE, INTERACTIVE_QUEUE
+from workflows.agent_turn import AgentTurn
 from workflows.answer_question import AnswerQuestion
+from workflows.ask_approval import AskApproval
 from workflows.ingest_document import IngestDocument
 from workflows.refresh_access import RefreshAccess
 from workflows.remove_document import RemoveDocument
 from workflows.remove_space import RemoveSpace
+from workflows.session import Session
 
 WORKFLOWS: dict[str, list[type]] = {
     INGEST_QUEUE: [IngestDocument, RemoveDocument, RemoveSpace, RefreshAccess],
-    INTERACTIVE_QUEUE: [AnswerQuestion],
+    INTERACTIVE_QUEUE: [AnswerQuestion, Session, AgentTurn, AskApproval],
 }
 STICKY_TIMEOUT = timedelta(seconds=1)
 HEARTBEAT_THROTTLE = timedelta(seconds=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,9 +18,14 @@ from activities.ingest_activities import IngestActivities
 from activities.removal_activities import RemovalActivities
 from activities.run_activities import RunActivities
 from activities.step_runner import StepRunner
+from infra.agent_wiring import agent_activities, build_registry
 from schemas.settings import Settings
 from schemas.workflow_contracts import INGEST_QUEUE, INTERACTIVE_QUEUE
 from services.access.identity import Identity
+from services.agents.agents import Agents
+from services.agents.approvals import Approvals
+from services.agents.registry import ToolRegistry
+from services.agents.sessions import Sessions
 from services.answers.asking import Asking
 from services.answers.generating import Generating
 from services.answers.retrieving import Retrieving
@@ -29,10 +34,9 @@ from services.documents.parser_pool import ParserPool
 from services.events.cancel_watch import CancelWatch
 from services.events.delivery import OutboxDelivery
 from services.events.run_event_hub import RunEventHub
-from services.gateways.chat_model import ChatModel
 from services.gateways.embedding_model import EmbeddingModel
 from services.gateways.safe_fetch import SafeFetch
-from services.gateways.select_chat_model import build_chat_model
+from services.gateways.select_chat_model import chat_models
 from services.gateways.select_embedding_model import build_embedding_model
 from services.gateways.temporal_gateway import TemporalGateway
 from services.gateways.tracing import current_traceparent
@@ -146,6 +150,10 @@ class Services:
     finding: Finding
     search: Search
     asking: Asking
+    registry: ToolRegistry
+    agents: Agents
+    sessions: Sessions
+    approvals: Approvals
     statistics: Statistics
     index_stage: IndexStage
     failpoint: Callable[[str], None]
@@ -157,6 +165,7 @@ def build_services(engines: Engines, delivery: OutboxDelivery, failpoint: Callab
     recall = Recall(engines.vectors, engines.keywords, engines.model, settings.retrieval)
     finding = Finding(database, recall, engines.vectors, settings.retrieval)
     asking = Asking(database, delivery.deliver_head, settings.answers, settings.chat_model, current_traceparent)
+    registry = build_registry(database, engines.blobs, reception, finding, settings)
     return Services(
         engines=engines,
         delivery=delivery,
@@ -166,6 +175,10 @@ def build_services(engines: Engines, delivery: OutboxDelivery, failpoint: Callab
         finding=finding,
         search=Search(finding, settings.limits),
         asking=asking,
+        registry=registry,
+        agents=Agents(database, registry),
+        sessions=Sessions(database, delivery.deliver_head, settings.agents, current_traceparent),
+        approvals=Approvals(database, delivery.deliver_head, registry),
         statistics=Statistics(database, engines.keywords, engines.model),
         index_stage=IndexStage(database, engines.model, engines.vectors, engines.keywords, engines.texts),
         failpoint=failpoint,
@@ -179,7 +192,9 @@ def build_activities(services: Services) -> ActivityLists:
     runs = RunActivities(engines.database, runner)
     ingest = _ingest_activities(services, runner)
     removal = _removal_activities(services, runner)
-    answer = _answer_activities(services, StepRunner(*basics, prompt=True))
+    prompt_runner = StepRunner(*basics, prompt=True)
+    answer = _answer_activities(services, prompt_runner)
+    agent = agent_activities(engines.database, engines.settings, services.registry, prompt_runner, services.failpoint)
     shared: list[Callable[..., Any]] = [runs.claim, runs.show_waiting, runs.show_resumed]
     return {
         INGEST_QUEUE: [
@@ -188,7 +203,12 @@ def build_activities(services: Services) -> ActivityLists:
             *(removal.close_ingests, removal.empty_indexes, removal.empty_blobs, removal.empty_rows),
             *(removal.bury_window, removal.forget_space, removal.refresh_access, removal.finish),
         ],
-        INTERACTIVE_QUEUE: [*shared, answer.answer, answer.finish],
+        INTERACTIVE_QUEUE: [
+            *shared,
+            *(answer.answer, answer.finish),
+            *(agent.next_turn, agent.think, agent.call_tool, agent.finish, agent.fail_turn),
+            *(agent.look_at_approval, agent.remind),
+        ],
     }
 
 
@@ -227,24 +247,13 @@ def _answer_activities(services: Services, runner: StepRunner) -> AnswerActiviti
         engines.database, services.finding, services.statistics, engines.vectors, settings.retrieval, settings.answers
     )
     generating = Generating(
-        engines.database, retrieving, chat_models(settings, os.environ), settings.answers, services.failpoint
+        engines.database,
+        retrieving,
+        chat_models(settings, os.environ, settings.answers.timeout_s),
+        settings.answers,
+        services.failpoint,
     )
     return AnswerActivities(engines.database, runner, retrieving=retrieving, generating=generating)
-
-
-def chat_models(settings: Settings, env: Mapping[str, str]) -> Callable[[str], ChatModel]:
-    """Chat models by name, each built once."""
-    built: dict[str, ChatModel] = {}
-
-    def by_name(name: str) -> ChatModel:
-        if name not in built:
-            model = build_chat_model(settings.model_copy(update={"chat_model": name}), env)
-            if model is None:
-                raise ValueError("the extractive model is not a chat model")
-            built[name] = model
-        return built[name]
-
-    return by_name
 
 
 def build_serving(services: Services, probes: Sequence[EngineProbe]) -> Serving:
@@ -259,4 +268,7 @@ def build_serving(services: Services, probes: Sequence[EngineProbe]) -> Serving:
         reception=services.reception,
         search=services.search,
         asking=services.asking,
+        agents=services.agents,
+        sessions=services.sessions,
+        approvals=services.approvals,
     )

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-Topic = Literal["perdure.documents", "perdure.runs", "perdure.access"]
+Topic = Literal["perdure.documents", "perdure.runs", "perdure.approvals", "perdure.access"]
 
 TOPIC_OF_STREAM: dict[str, Topic] = {
     "document": "perdure.documents",
     "run": "perdure.runs",
+    "approval": "perdure.approvals",
     "space": "perdure.access",
     "user": "perdure.access",
     "group": "perdure.access",
@@ -30,6 +31,10 @@ DOCUMENT_EVENTS = (
 RUN_EVENTS = (
     "run.queued", "run.started", "run.waiting", "run.resumed", "run.cancel_requested", "run.ended",
 )  # fmt: skip
+APPROVAL_EVENTS = (
+    "approval.requested", "approval.decided", "approval.expired", "approval.cancelled", "approval.effect_unknown",
+    "approval.effect_known",
+)  # fmt: skip
 ACCESS_EVENTS = (
     "space.created", "space.removed", "user.created", "user.changed", "group.created", "group.removed",
     "group.member_added", "group.member_removed", "grant.given", "grant.taken", "key.created", "key.revoked",
@@ -37,7 +42,7 @@ ACCESS_EVENTS = (
 SCRUBBED_FIELDS = ("external_id", "title", "tags", "url", "readers", "owner", "warnings", "error")
 """What an event about a document may name; taken out of its events and audit rows when it is removed."""
 
-EVENT_TYPES = frozenset(DOCUMENT_EVENTS + RUN_EVENTS + ACCESS_EVENTS)
+EVENT_TYPES = frozenset(DOCUMENT_EVENTS + RUN_EVENTS + APPROVAL_EVENTS + ACCESS_EVENTS)
 
 
 def topic_of(stream: str) -> Topic:

@@ -26,3 +26,11 @@ def run_stream(run_id: str) -> str:
 
 def space_stream(space_id: str) -> str:
     return f"space:{space_id}"
+
+
+def session_stream(session_id: str) -> str:
+    return f"session:{session_id}"
+
+
+def approval_stream(approval_id: str) -> str:
+    return f"approval:{approval_id}"

@@ -90,6 +90,29 @@ class AnswerSettings(Section):
     )
 
 
+class AgentSettings(Section):
+    """Bounds of an agent's turn. An agent's own limits may be tighter, never wider."""
+
+    iterations: int = Field(100, ge=1, le=1_000, description="model calls of one turn")
+    tokens: int = Field(2_000_000, ge=1, description="tokens one turn may use, sub-agents included")
+    cost: float = Field(20, gt=0, description="US dollars one turn may cost, where the model's price is known")
+    wall_seconds: float = Field(3_600, gt=0, description="seconds one turn may work; waiting for people does not count")
+    max_output_tokens: int = Field(4_000, ge=16, description="tokens of one reply of the model")
+    model_timeout_s: float = Field(300, gt=0, description="seconds one reply of the model may take")
+    context_tokens: int = Field(
+        100_000, ge=1_000, description="tokens of conversation and results that a model is shown"
+    )
+    history_messages: int = Field(200, ge=0, description="earlier messages of a session that a model is shown at most")
+    message_chars: int = Field(50_000, ge=1, description="characters of one message")
+    calls_per_reply: int = Field(32, ge=1, description="tool calls of one reply of the model")
+    calls_per_tool: int = Field(100, ge=1, description="calls of one tool in one turn")
+    depth: int = Field(3, ge=0, description="agents below an agent")
+    fan_out: int = Field(8, ge=0, description="agents that one turn may hand work to")
+    read_tokens: int = Field(6_000, ge=200, description="tokens of text that one reading of a document gives")
+    approval_days: float = Field(7, gt=0, le=7, description="days after which a request for approval expires")
+    queued_messages: int = Field(100, ge=1, description="messages of one session that may wait for their turn")
+
+
 class LimitSettings(Section):
     """What one caller may ask for; beyond it the reply is 413, 422 or 429."""
 
@@ -184,6 +207,7 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     answers: AnswerSettings = AnswerSettings()
+    agents: AgentSettings = AgentSettings()
     limits: LimitSettings = LimitSettings()
     fetch: FetchSettings = FetchSettings()
     work: WorkSettings = WorkSettings()

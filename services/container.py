@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.access import Actor
+from schemas.agents import AgentDraft, AgentView
 from schemas.answers import AnswerRequest, AnswerStarted, AnswerView
+from schemas.approvals import ApprovalView, Decided, Decision
+from schemas.conversations import ForkDraft, MessageAccepted, MessageDraft, MessageView, SessionDraft, SessionView
 from schemas.documents import Receipt, Upload
 from schemas.search import SearchRequest, SearchResult
 from schemas.settings import Settings
+from services.access.authenticate import Caller
 from services.access.identity import Identity
 from services.events.run_event_hub import RunEventHub
 from services.stores.database import Database
@@ -44,6 +48,35 @@ class AskingPort(Protocol):
 
     async def start(self, actor: Actor, request: AnswerRequest) -> AnswerStarted: ...
     async def view(self, actor: Actor, answer_id: str) -> AnswerView: ...
+
+
+class AgentsPort(Protocol):
+    """Agents as stored configuration (`services/agents/agents.py`)."""
+
+    async def create(self, caller: Caller, draft: AgentDraft) -> AgentView: ...
+    async def change(self, caller: Caller, agent_id: str, draft: AgentDraft) -> AgentView: ...
+    async def remove(self, caller: Caller, agent_id: str) -> None: ...
+    async def get(self, caller: Caller, agent_id: str) -> AgentView: ...
+    async def newest(self, caller: Caller, before: str | None, limit: int) -> list[AgentView]: ...
+
+
+class SessionsPort(Protocol):
+    """Sessions and their messages (`services/agents/sessions.py`)."""
+
+    async def create(self, actor: Actor, draft: SessionDraft) -> SessionView: ...
+    async def get(self, actor: Actor, session_id: str) -> SessionView: ...
+    async def newest(self, actor: Actor, before: str | None, limit: int) -> list[SessionView]: ...
+    async def send(self, actor: Actor, session_id: str, draft: MessageDraft) -> MessageAccepted: ...
+    async def messages(self, actor: Actor, session_id: str, after: int, limit: int) -> list[MessageView]: ...
+    async def fork(self, actor: Actor, session_id: str, draft: ForkDraft) -> SessionView: ...
+
+
+class ApprovalsPort(Protocol):
+    """Requests and decisions (`services/agents/approvals.py`)."""
+
+    async def newest(self, actor: Actor, state: str | None, before: str | None, limit: int) -> list[ApprovalView]: ...
+    async def get(self, actor: Actor, approval_id: str) -> ApprovalView: ...
+    async def decide(self, actor: Actor, approval_id: str, decision: Decision) -> Decided: ...
 
 
 class BlobPort(Protocol):
@@ -90,3 +123,6 @@ class Serving(Stream):
     reception: ReceptionPort
     search: SearchPort
     asking: AskingPort
+    agents: AgentsPort
+    sessions: SessionsPort
+    approvals: ApprovalsPort

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
@@ -36,6 +36,9 @@ _STATE = SearchAttributeKey.for_keyword(SEARCH_ATTRIBUTES.state)
 _WAITING_FOR = SearchAttributeKey.for_keyword(SEARCH_ATTRIBUTES.waiting_for)
 
 
+Result = TypeVar("Result", bound=StepResult)
+
+
 class StepFailed(ApplicationError):
     """A step failed for good; `error` is the contract's {code, detail, retryable}, `step` what failed, where that is known.
 
@@ -52,9 +55,11 @@ class StepFailed(ApplicationError):
 class RunLifecycle:
     """Held by a workflow; everything in it is workflow code and deterministic."""
 
-    def __init__(self, input: WorkflowInput, title: str) -> None:
+    def __init__(self, input: WorkflowInput, title: str, *, tells_row: bool = True) -> None:
+        """`tells_row`: whether there is a run's row to show its waits in."""
         self._input = input
         self._title = title
+        self._tells_row = tells_row
         self._lines: list[str] = []
         self._shown: tuple[str, str | None] = (STATE_AT_START, None)
         self.cancel_requested = False
@@ -73,7 +78,19 @@ class RunLifecycle:
     async def step(
         self, method: Callable[..., Any], argument: Any, options: Any, summary: str, *, patient: bool = False
     ) -> StepResult:
-        """Runs one activity to its end, waiting as long as an engine is down. Raises StepFailed.
+        return await self.step_of(StepResult, method, argument, options, summary, patient=patient)
+
+    async def step_of(
+        self,
+        kind: type[Result],
+        method: Callable[..., Any],
+        argument: Any,
+        options: Any,
+        summary: str,
+        *,
+        patient: bool = False,
+    ) -> Result:
+        """Runs one activity to its end, waiting as long as an engine is down. Raises StepFailed. `kind` is what it gives.
 
         `patient` steps ignore a cancel and have no limit on waiting: they must be done whatever people want.
         """
@@ -81,8 +98,8 @@ class RunLifecycle:
         waiting_for, patience_ends = None, None
         while True:
             if self.cancel_requested and not patient:
-                return StepResult(status="cancelled")
-            result = await self._run(method, argument, options, summary, patient)
+                return kind(status="cancelled")
+            result = await self._run(kind, method, argument, options, summary, patient)
             if result.status != "engine_down":
                 if waiting_for is not None:
                     await self._show_resumed()
@@ -100,18 +117,24 @@ class RunLifecycle:
             wait_s = min(ENGINE_LONGEST_WAIT_S, wait_s * 2)
 
     async def _run(
-        self, method: Callable[..., Any], argument: Any, options: Any, summary: str, patient: bool
-    ) -> StepResult:
+        self,
+        kind: type[Result],
+        method: Callable[..., Any],
+        argument: Any,
+        options: Any,
+        summary: str,
+        patient: bool,
+    ) -> Result:
         try:
             handle = workflow.start_activity_method(method, argument, summary=summary, **options)
-            await self._until(lambda: handle.done() or (self.cancel_requested and not patient))
+            await self.until(lambda: handle.done() or (self.cancel_requested and not patient))
             if not handle.done():
                 handle.cancel()
-                await self._until(handle.done)
-            result: StepResult = handle.result()
+                await self.until(handle.done)
+            result: Result = handle.result()
         except ActivityError as error:
             if is_cancelled_exception(error):
-                return StepResult(status="cancelled")
+                return kind(status="cancelled")
             cause = error.cause
             details = cause.details if isinstance(cause, ApplicationError) else ()
             raise StepFailed(error_details(tuple(details), str(cause))) from error
@@ -119,7 +142,7 @@ class RunLifecycle:
             raise StepFailed(error_details((), str(refused))) from refused
         return result
 
-    async def _until(self, condition: Callable[[], bool], *, timeout_s: float | None = None, summary: str = "") -> None:
+    async def until(self, condition: Callable[[], bool], *, timeout_s: float | None = None, summary: str = "") -> None:
         """Waits for the condition; TimeoutError after `timeout_s`.
 
         An operator's cancel of the execution becomes the cancel that people ask for, so it too is cleaned up after and
@@ -135,24 +158,27 @@ class RunLifecycle:
         """A timer, which holds no worker slot; a wake ends it, and so does a cancel of what can be cancelled."""
         self.woken = False
         with contextlib.suppress(TimeoutError):
-            await self._until(
+            await self.until(
                 lambda: self.woken or (self.cancel_requested and not patient), timeout_s=wait_s, summary=summary
             )
 
     async def _show_waiting(self, engine: str, until: str | None) -> None:
         self.show("waiting", waiting_for=engine)
-        if engine != "postgres":  # the row cannot be written while Postgres itself is away
+        if self._tells_row and engine != "postgres":  # the row cannot be written while Postgres itself is away
             told = WaitingInput(**self._input.model_dump(include=_BASE), waiting_for=engine, until=until)
             await self._tell(RunActivities.show_waiting, told, f"waiting for {engine}")
 
     async def _show_resumed(self) -> None:
         self.show("running")
-        await self._tell(RunActivities.show_resumed, WorkflowInput(**self._input.model_dump(include=_BASE)), "going on")
+        if self._tells_row:
+            await self._tell(
+                RunActivities.show_resumed, WorkflowInput(**self._input.model_dump(include=_BASE)), "going on"
+            )
 
     async def _tell(self, method: Callable[..., Any], argument: WorkflowInput, summary: str) -> None:
         """What only shows a state must not end a run."""
         try:
-            await self._run(method, argument, BOOKKEEPING, summary, True)
+            await self._run(StepResult, method, argument, BOOKKEEPING, summary, True)
         except StepFailed as failed:
             workflow.logger.warning("not shown: %s", failed.error["detail"])
 

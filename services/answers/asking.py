@@ -11,8 +11,8 @@ from schemas.identifiers import new_id, run_stream
 from schemas.settings import AnswerSettings
 from schemas.workflow_contracts import ANSWER_QUESTION
 from services.access import withholding
-from services.answers.model_names import check_model_name
 from services.documents.clean_text import clean_text
+from services.gateways.model_names import check_model_name
 from services.retrieval.search import asked_spaces
 from services.stores import answers_store, idempotency_store, runs_store, spaces_store
 from services.stores.database import Database

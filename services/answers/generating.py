@@ -15,12 +15,12 @@ from schemas.runs import RunEventDraft
 from schemas.settings import AnswerSettings
 from services.answers.extractive import compose, quoted_citations, render
 from services.answers.model_answer import ModelAnswer
-from services.answers.model_names import EXTRACTIVE
 from services.answers.no_evidence import no_evidence_text
 from services.answers.retrieving import STEP as RETRIEVE_STEP
 from services.answers.retrieving import AnswerWork, Retrieving
-from services.answers.token_writer import TokenWriter
+from services.events.token_writer import TokenWriter
 from services.gateways.chat_model import ChatModel
+from services.gateways.model_names import EXTRACTIVE
 from services.stores import answers_store, documents_store, live_chunks, run_event_log, runs_store, scrub_store
 from services.stores.database import Database
 

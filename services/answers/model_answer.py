@@ -12,7 +12,7 @@ from schemas.errors import PermanentFailure
 from schemas.passages import Passage
 from schemas.settings import AnswerSettings
 from services.answers.prompt import Prompt, build_prompt, fewer_passages
-from services.answers.token_writer import TokenWriter
+from services.events.token_writer import TokenWriter
 from services.gateways.chat_model import ChatDelta, ChatEnd, ChatModel, Turn
 from services.retrieval.citation_marks import CitationStream
 from services.retrieval.citations import check_citations, read_citations, supplied_numbers
@@ -77,12 +77,11 @@ class ModelAnswer:
             usage={
                 "input_tokens": end.input_tokens if end else 0,
                 "output_tokens": end.output_tokens if end else 0,
-                "cost": None,
+                "cost": end.cost if end else None,
                 "finish_reason": end.finish_reason if end else None,
             },
         )
 
     def _stream(self, prompt: Prompt) -> AsyncIterator[ChatDelta | ChatEnd]:
-        earlier = [Turn(cast(Literal["user", "assistant"], each.role), each.text) for each in prompt.messages[:-1]]
-        user = prompt.messages[-1].text
-        return self._model.stream(prompt.system, user, earlier, self._settings.max_output_tokens)
+        said = [Turn(cast(Literal["user", "assistant"], each.role), each.text) for each in prompt.messages]
+        return self._model.stream(prompt.system, said, self._settings.max_output_tokens)

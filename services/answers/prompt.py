@@ -13,7 +13,7 @@ import regex
 from schemas.answers import ConversationTurn
 from schemas.passages import Passage
 from services.answers.question_language import question_language
-from services.retrieval.citation_marks import without_foreign_marks
+from services.retrieval.passage_prompt import neutral, passage_block
 
 SYSTEM = """\
 You answer questions from a team's documents.
@@ -33,13 +33,6 @@ _LANGUAGE_RULE = {
     "en": "Answer in the language of the question.",
     "zh": "请用中文回答。",
 }
-# Anything that could be read as one of our delimiters, also when spaced, full-width or with invisible characters inside.
-_INVISIBLE = r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
-_TAG_NAME = _INVISIBLE.join("passage") + rf"(?:{_INVISIBLE}s)?"
-_QUESTION = _INVISIBLE.join("question")
-_DELIMITER = regex.compile(
-    rf"[<＜﹤‹&]({_INVISIBLE}(?:lt;)?{_INVISIBLE}[/／]?{_INVISIBLE}(?:{_TAG_NAME}|{_QUESTION}))", regex.I
-)
 _MARK = regex.compile(r"[^\S\n]*\[\d+\]")
 
 
@@ -62,7 +55,7 @@ class Prompt:
 def build_prompt(question: str, passages: Sequence[Passage], conversation: Sequence[ConversationTurn] = ()) -> Prompt:
     """Marks in earlier answers are taken out: their numbers meant other passages."""
     history = [PromptMessage(turn.role, _MARK.sub("", turn.text)) for turn in conversation]
-    data = "\n\n".join(_block(passage) for passage in passages)
+    data = "\n\n".join(passage_block(passage) for passage in passages)
     ask = f"<passages>\n{data}\n</passages>\n\n<question>\n{neutral(question)}\n</question>\n\n"
     return Prompt(SYSTEM, [*history, PromptMessage("user", ask + _LANGUAGE_RULE[question_language(question)])])
 
@@ -70,38 +63,3 @@ def build_prompt(question: str, passages: Sequence[Passage], conversation: Seque
 def fewer_passages(passages: Sequence[Passage]) -> list[Passage]:
     """After a context overflow: the better half, numbers kept. One passage is cut no further: empty."""
     return list(passages[: len(passages) // 2])
-
-
-def neutral(text: str) -> str:
-    """Text that cannot be taken for a delimiter, nor its own references ([12]) for citations of ours."""
-    return without_foreign_marks(_DELIMITER.sub(r"‹ \1", text))
-
-
-def _block(passage: Passage) -> str:
-    number = f' n="{passage.n}"' if passage.n else ""
-    lines = [f"<passage{number}>", *_about(passage)]
-    contexts = dict.fromkeys(c for c in (passage.context, *(part.context for part in passage.parts)) if c)
-    lines += [neutral(context) for context in contexts if context not in passage.text]
-    return "\n".join([*lines, neutral(passage.text), "</passage>"])
-
-
-def _about(passage: Passage) -> list[str]:
-    lines = []
-    if passage.title:
-        lines.append(f"title: {_one_line(passage.title)}")
-    if passage.heading_path:
-        lines.append(f"section: {_one_line(' > '.join(passage.heading_path))}")
-    if passage.page_start is not None:
-        last = passage.page_end if passage.page_end is not None else passage.page_start
-        lines.append(
-            f"page: {passage.page_start}" if last == passage.page_start else f"pages: {passage.page_start}-{last}"
-        )
-    if passage.updated_at is not None:
-        lines.append(f"updated: {passage.updated_at:%Y-%m-%d}")
-    if not passage.n:
-        lines.append("note: a summary made for overview; it cannot be cited")
-    return lines
-
-
-def _one_line(text: str) -> str:
-    return neutral(" ".join(text.split()))

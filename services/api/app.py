@@ -11,7 +11,18 @@ from fastapi import APIRouter, FastAPI
 from services.api import openapi, problems, reference_page
 from services.api.body_bounds import BodyBounds
 from services.api.request_scope import RequestScope
-from services.api.routes import document_changes, documents, health, identity, runs, search, spaces
+from services.api.routes import (
+    agents,
+    approvals,
+    document_changes,
+    documents,
+    health,
+    identity,
+    runs,
+    search,
+    sessions,
+    spaces,
+)
 from services.api.state import ApiState
 from services.api.token_bucket import TokenBuckets
 from services.container import Serving, Stream
@@ -60,6 +71,7 @@ def _mount(app: FastAPI, container: Stream) -> None:
     routers: list[APIRouter] = [identity.router, spaces.router, runs.router, health.router, health.open_router]
     if isinstance(container, Serving):
         routers += [spaces.removal_router, documents.router, document_changes.router, search.router]
+        routers += [agents.router, sessions.router, approvals.router]
     for router in routers:
         app.include_router(router, prefix=PREFIX)
     app.include_router(health.open_router, include_in_schema=False)

@@ -13,17 +13,17 @@ from schemas.errors import EngineDown, PermanentFailure, TransientFailure
 from schemas.identifiers import run_stream
 from schemas.runs import RunEnd
 from schemas.settings import WorkSettings
-from schemas.workflow_contracts import CANCEL_SIGNAL
+from schemas.workflow_contracts import CANCEL_SIGNAL, WAKE_SIGNAL
 from services.events import lost_run
 from services.gateways.temporal_gateway import ExecutionView
-from services.stores import event_log, outbox_store, runs_store, stalled_runs
+from services.stores import approvals_store, event_log, outbox_store, runs_store, sessions_store, stalled_runs
 from services.stores.database import Database, Row, Transaction
 from services.stores.runs_store import TEMPORAL
 
 LEADER = "reconciler"
 PAGE = 200
-NEVER_STARTED_BY_ITSELF = frozenset({"turn"})
-"""A turn belongs to its session, which is what has to be started."""
+STARTED_BY_OTHERS = frozenset({"turn", "approval"})
+"""A turn belongs to its session, a request to the turn that asks."""
 
 logger = logging.getLogger(__name__)
 
@@ -89,19 +89,35 @@ class Reconciler:
         if run["cancel_requested_at"] is not None:
             await self._executions.signal(run["workflow_id"], CANCEL_SIGNAL, {"by": run["cancelled_by"]})
             return "signalled"
+        if run["kind"] == "approval" and await self._decided_unseen(run):
+            await self._executions.signal(run["workflow_id"], WAKE_SIGNAL, None)
+            return "signalled"
         return "alive"
 
+    async def _decided_unseen(self, run: Row) -> bool:
+        """The request's row has moved on and its workflow has not said that it knows."""
+        async with self._database.begin(run["tenant"]) as transaction:
+            return await approvals_store.is_unacknowledged(transaction, str(run["subject"]))
+
     async def _start_again(self, run: Row) -> str:
-        """From the stored contract and input. The execution that is gone leaves the row, or no other could claim it."""
-        if run["kind"] in NEVER_STARTED_BY_ITSELF:
-            return "left"
+        """From the stored contract and input. The execution that is gone leaves the row, or no other could claim it.
+
+        What another workflow starts is left to that one: a turn to its session, which is woken, all else to its parent.
+        """
         async with self._database.begin(run["tenant"]) as transaction:
             current = await self._still_stalled(transaction, run)
             stream = run_stream(run["id"])
             if current is None or await outbox_store.start_is_pending(transaction, TEMPORAL, stream):
                 return "moving"
-            data = {"state": "queued", "execution_id": None, "waiting_for": None, "waiting_until": None}
-            await runs_store.append(transaction, current, "run.resumed", data)
+            left = run["kind"] in STARTED_BY_OTHERS
+            if current["execution_id"] is not None or not left:
+                data = {"state": "queued", "execution_id": None, "waiting_for": None, "waiting_until": None}
+                await runs_store.append(transaction, current, "run.resumed", data)
+            if left:
+                session_id = run["input_ref"].get("session_id")
+                if session_id is not None:
+                    await sessions_store.wake(transaction, session_id, run["actor_user"])
+                return "left"
             payload = {"operation": "start", "run_id": run["id"]}
             await event_log.enqueue(transaction, TEMPORAL, stream, payload)
         logger.warning("Temporal does not know run %s: started again", run["id"])

@@ -16,6 +16,7 @@ from services.gateways.tracing import continued
 from services.stores import outbox_store, runs_store
 from services.stores.database import Database, Row, Transaction
 from services.stores.outbox_store import OutboxRow
+from services.stores.sessions_store import WAKE_SESSION
 
 MOST_TRIES = 20
 """For failures nobody foresaw. Waits included, they span more than a minute."""
@@ -28,6 +29,7 @@ class Workflows(Protocol):
 
     async def start(self, start: WorkflowStart) -> None: ...
     async def signal(self, workflow_id: str, signal: str, argument: Any) -> bool: ...
+    async def wake_session(self, tenant: str, session_id: str, actor: str | None) -> None: ...
 
 
 class Busy(TransientFailure):
@@ -47,10 +49,13 @@ class TemporalDelivery:
 
         A row that is refused for good fails its run and counts as delivered, with the reason: the stream moves on.
         """
-        run = await runs_store.get(transaction, str(row.payload.get("run_id")))
         try:
-            if run is not None and run["ended_at"] is None:
-                await self._act(row, run)
+            if row.payload["operation"] == WAKE_SESSION:
+                await self._workflows.wake_session(row.tenant, row.payload["session_id"], row.payload.get("actor"))
+            else:
+                run = await runs_store.get(transaction, str(row.payload.get("run_id")))
+                if run is not None and run["ended_at"] is None:
+                    await self._act(row, run)
             await outbox_store.mark_delivered(transaction, row.id)
         except PermanentFailure as failure:
             if failure.code == "conflict":
@@ -86,8 +91,9 @@ class TemporalDelivery:
         """The run's end is committed before the mark: a crash between them finds an ended run and marks the row."""
         error = {"code": failure.code, "detail": failure.detail, "retryable": True}
         async with self._database.begin(row.tenant) as ending:
-            run = await runs_store.get(ending, row.payload["run_id"], for_update=True)
-            if run is not None and row.payload["operation"] == "start":
+            starts = row.payload["operation"] == "start"
+            run = await runs_store.get(ending, row.payload["run_id"], for_update=True) if starts else None
+            if run is not None:
                 await lost_run.end(ending, run, RunEnd(state="failed", error=error))
         await outbox_store.mark_delivered(transaction, row.id, f"{failure.code}: {failure.detail}")
         logger.error("outbox row %s was refused for good: %s", row.id, failure)

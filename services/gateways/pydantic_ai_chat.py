@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request_stream
@@ -12,6 +13,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
+    ModelResponsePart,
     ModelResponseStreamEvent,
     PartDeltaEvent,
     PartStartEvent,
@@ -20,18 +22,21 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ThinkingPart,
     ThinkingPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers import Provider, infer_provider
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
 
 from schemas.errors import Failure, PermanentFailure, TransientFailure
 from services.gateways.chat_failures import REFUSED, UNAVAILABLE, chat_failure
-from services.gateways.chat_model import ChatDelta, ChatEnd, FinishReason, Turn
+from services.gateways.chat_model import ChatDelta, ChatEnd, FinishReason, ModelCall, ModelTool, ToolResult, Turn
 
 
 class PydanticAIChat:
@@ -43,25 +48,31 @@ class PydanticAIChat:
         self._timeout_s = timeout_s
 
     async def stream(
-        self, system: str, user: str, conversation: Sequence[Turn], max_tokens: int
+        self,
+        system: str,
+        conversation: Sequence[Turn | ToolResult],
+        max_tokens: int,
+        tools: Sequence[ModelTool] = (),
     ) -> AsyncIterator[ChatDelta | ChatEnd]:
         settings = ModelSettings(
             max_tokens=max_tokens, max_retries=0, timeout=self._timeout_s, request_timeout=self._timeout_s
         )
-        prompt = _prompt(system, user, conversation)
+        prompt, offered = _prompt(system, conversation), ModelRequestParameters(function_tools=_definitions(tools))
         try:
-            async with model_request_stream(self._model, prompt, model_settings=settings) as replies:
+            async with model_request_stream(
+                self._model, prompt, model_settings=settings, model_request_parameters=offered
+            ) as replies:
                 async for event in replies:
                     if (delta := _delta(event)) is not None:
                         yield delta
-                end = self._end(replies.get())
+                end = self._end(replies.get(), may_be_empty=bool(tools))
         except Failure:
             raise
         except Exception as error:
             raise chat_failure(self.name, error) from error
         yield end
 
-    def _end(self, reply: ModelResponse) -> ChatEnd:
+    def _end(self, reply: ModelResponse, *, may_be_empty: bool) -> ChatEnd:
         details = reply.provider_details or {}
         if reply.finish_reason == "content_filter":
             said = details.get("refusal") or "the provider's content filter stopped the reply"
@@ -69,24 +80,59 @@ class PydanticAIChat:
         broken_off = isinstance(self._model, OpenAIChatModel) and "finish_reason" not in details
         if broken_off or reply.finish_reason == "error":
             raise TransientFailure(UNAVAILABLE, f"{self.name}: the reply broke off")
-        if not (reply.text or "").strip() and reply.finish_reason != "length":
+        calls = [
+            ModelCall(part.tool_call_id, part.tool_name, _as_sent(part.args))
+            for part in reply.parts
+            if isinstance(part, ToolCallPart)
+        ]
+        empty = not (reply.text or "").strip() and not calls
+        if empty and not may_be_empty and reply.finish_reason != "length":
             raise TransientFailure(UNAVAILABLE, f"{self.name}: the reply was empty")
         finish: FinishReason = "length" if reply.finish_reason == "length" else "stop"
-        return ChatEnd(reply.usage.input_tokens, reply.usage.output_tokens, finish)
+        return ChatEnd(reply.usage.input_tokens, reply.usage.output_tokens, finish, calls, _cost(reply))
 
 
-def _prompt(system: str, user: str, conversation: Sequence[Turn]) -> list[ModelMessage]:
+def _as_sent(arguments: Any) -> str:
+    """What is no JSON stays as it is: whoever reads it says what is wrong with it."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+
+
+def _cost(reply: ModelResponse) -> float | None:
+    """By the price list that comes with genai-prices; null for models that it does not know."""
+    try:
+        return float(reply.cost().total_price)
+    except (LookupError, ValueError):
+        return None
+
+
+def _definitions(tools: Sequence[ModelTool]) -> list[ToolDefinition]:
+    return [
+        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
+        for tool in tools
+    ]
+
+
+def _prompt(system: str, conversation: Sequence[Turn | ToolResult]) -> list[ModelMessage]:
+    """Neighbouring parts of one side become one message, as providers want them."""
     parts: list[ModelRequestPart] = [SystemPromptPart(system)]
     prompt: list[ModelMessage] = []
-    for turn in (*conversation, Turn("user", user)):
-        if turn.role == "user":
+    for turn in conversation:
+        if isinstance(turn, ToolResult):
+            outcome: Literal["success", "failed"] = "success" if turn.ok else "failed"
+            parts.append(ToolReturnPart(turn.tool, turn.content, turn.call_id, outcome=outcome))
+        elif turn.role == "user":
             parts.append(UserPromptPart(turn.text))
-            continue
-        if parts:
-            prompt.append(ModelRequest(parts))
-            parts = []
-        prompt.append(ModelResponse([TextPart(turn.text)]))
+        else:
+            if parts:
+                prompt.append(ModelRequest(parts))
+                parts = []
+            prompt.append(ModelResponse(_said(turn)))
     return [*prompt, ModelRequest(parts)]
+
+
+def _said(turn: Turn) -> list[ModelResponsePart]:
+    text: list[ModelResponsePart] = [TextPart(turn.text)] if turn.text or not turn.calls else []
+    return [*text, *(ToolCallPart(call.tool, call.arguments, call.call_id) for call in turn.calls)]
 
 
 def _delta(event: ModelResponseStreamEvent) -> ChatDelta | None:

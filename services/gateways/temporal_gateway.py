@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
@@ -19,11 +18,17 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from schemas.errors import EngineDown, PermanentFailure
-from schemas.workflow_contracts import CONTRACTS, SEARCH_ATTRIBUTES, STATE_AT_START, WorkflowContract, WorkflowInput
+from schemas.workflow_contracts import (
+    CONTRACTS,
+    RUN_MEMO,
+    SEARCH_ATTRIBUTES,
+    SESSION,
+    STATE_AT_START,
+    WORKFLOW_TASK_TIMEOUT,
+    WorkflowContract,
+    WorkflowInput,
+)
 
-RUN_MEMO = "perdure_run"
-WORKFLOW_TASK_TIMEOUT = timedelta(seconds=2)
-"""A killed worker's workflow task is given to another after this (invariant 6)."""
 _DOWN = {RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNKNOWN}
 
 
@@ -89,6 +94,30 @@ class TemporalGateway:
         except RPCError as error:
             raise _failure(error) from error
 
+    async def wake_session(self, tenant: str, session_id: str, actor: str | None) -> None:
+        """Signal-with-start: a session that sleeps is started, one that runs is woken. What to do it reads from its rows."""
+        values = {
+            SEARCH_ATTRIBUTES.tenant: tenant,
+            SEARCH_ATTRIBUTES.kind: SESSION.kind,
+            SEARCH_ATTRIBUTES.actor: actor,
+            SEARCH_ATTRIBUTES.state: STATE_AT_START,
+        }
+        try:
+            await self._client.start_workflow(
+                SESSION.name,
+                SESSION.input(tenant=tenant, session_id=session_id),
+                id=f"session:{tenant}:{session_id}",
+                task_queue=SESSION.queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                start_signal=SESSION.signals[0],
+                search_attributes=_keywords(values),
+                static_summary=f"Session {session_id}",
+                priority=Priority(priority_key=SESSION.priority, fairness_key=tenant),
+                task_timeout=WORKFLOW_TASK_TIMEOUT,
+            )
+        except RPCError as error:
+            raise _failure(error) from error
+
     async def signal(self, workflow_id: str, signal: str, argument: Any) -> bool:
         """False when there is no such open workflow: the fact is in its rows, nobody is left to wake."""
         try:
@@ -131,6 +160,10 @@ def _search_attributes(start: WorkflowStart, contract: WorkflowContract) -> Type
         SEARCH_ATTRIBUTES.space: start.space_id,
         SEARCH_ATTRIBUTES.state: STATE_AT_START,
     }
+    return _keywords(values)
+
+
+def _keywords(values: dict[str, str | None]) -> TypedSearchAttributes:
     pairs = [
         SearchAttributePair(SearchAttributeKey.for_keyword(name), value) for name, value in values.items() if value
     ]

@@ -195,6 +195,25 @@ def _around(actor: Actor) -> Prepared:
     return Prepared(_live(hits, near).where(readable(actor)).limit(MOST_AROUND))
 
 
+async def of_document(
+    transaction: Transaction, actor: Actor, document_id: str, start: int, end: int, most: int
+) -> list[PassageChunk]:
+    """Chunks of the live version that lie in text[start:end] at least in part, in the text's order; summaries left out."""
+    asked = {"document": document_id, "from_char": start, "to_char": end, "most": most}
+    return [_passage_chunk(row) for row in await transaction.all(_of_document(actor), asked)]
+
+
+@lru_cache(ACTORS_KEPT)
+def _of_document(actor: Actor) -> Prepared:
+    touched = and_(
+        version_chunks.c.document_id == bindparam("document"),
+        version_chunks.c.start < bindparam("to_char", type_=Integer),
+        version_chunks.c.end > bindparam("from_char", type_=Integer),
+    )
+    ordered = _live().where(touched, readable(actor)).order_by(version_chunks.c.start, version_chunks.c.ordinal)
+    return Prepared(ordered.limit(bindparam("most", type_=Integer)))
+
+
 async def live_versions(transaction: Transaction, actor: Actor, document_ids: Collection[str]) -> dict[str, int]:
     """The live version of each of these documents that the actor may be shown now."""
     rows = await transaction.all(_live_versions(actor), {"documents": list(document_ids)})

@@ -17,21 +17,23 @@ from sqlalchemy.dialects.postgresql import insert
 from schemas.domain_events import DomainEvent
 from services.stores.database import Transaction
 from services.stores.prepared import Prepared
+from services.stores.tables.agents import approvals
 from services.stores.tables.documents import document_versions, documents
 from services.stores.tables.runs import runs
 
-READ_MODELS: tuple[Table, ...] = (documents, document_versions, runs)
-PROGRESS_COLUMNS = {"documents": {"progress"}, "runs": {"progressed_at"}}
+READ_MODELS: tuple[Table, ...] = (documents, document_versions, runs, approvals)
+PROGRESS_COLUMNS = {"documents": {"progress"}, "runs": {"progressed_at"}, "approvals": {"acknowledged_at"}}
 """Columns that a rebuild need not give again: they tell how far work is, not what happened."""
 
 _TIMES = {
     "tombstoned_at", "removed_at", "created_at", "published_at", "cancel_requested_at", "started_at", "ended_at",
-    "waiting_until",
+    "waiting_until", "expires_at", "decided_at",
 }  # fmt: skip
 _NOT_VERSION = {"document_id", "number", "tenant"}
 VERSION_COLUMNS = {column.name for column in document_versions.columns} - _NOT_VERSION
 DOCUMENT_COLUMNS = {column.name for column in documents.columns} - {"id", "tenant", "progress"}
 RUN_COLUMNS = {column.name for column in runs.columns} - {"id", "tenant", "progressed_at"}
+APPROVAL_COLUMNS = {column.name for column in approvals.columns} - {"id", "tenant", "acknowledged_at"}
 _FOLLOWS_NEWEST = {"state", "stage"}
 
 
@@ -41,6 +43,8 @@ async def apply(transaction: Transaction, event: DomainEvent) -> None:
         await _apply_document(transaction, event, key)
     elif kind == "run":
         await _apply_run(transaction, event, key)
+    elif kind == "approval":
+        await _apply_approval(transaction, event, key)
 
 
 async def _apply_run(transaction: Transaction, event: DomainEvent, run_id: str) -> None:
@@ -50,6 +54,15 @@ async def _apply_run(transaction: Transaction, event: DomainEvent, run_id: str) 
         await transaction.execute(insert(runs).values(progressed_at=event.time, **row))
         return
     await _change(transaction, _change_of_run, {"run": run_id}, {"progressed_at": event.time, **values})
+
+
+async def _apply_approval(transaction: Transaction, event: DomainEvent, approval_id: str) -> None:
+    values = _columns(event, APPROVAL_COLUMNS)
+    if event.type == "approval.requested":
+        row = {"id": approval_id, "tenant": event.tenant, "requested_at": event.time, **values}
+        await transaction.execute(insert(approvals).values(**row))
+        return
+    await transaction.execute(update(approvals).where(approvals.c.id == approval_id).values(**values))
 
 
 async def _apply_document(transaction: Transaction, event: DomainEvent, document_id: str) -> None:

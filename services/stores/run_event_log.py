@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Integer, bindparam, delete, select, text
+from sqlalchemy import Integer, bindparam, delete, func, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.runs import TERMINAL_EVENTS, RunEvent, RunEventDraft
@@ -129,6 +129,20 @@ async def _append(
 async def after(transaction: Transaction, run_id: str, seq: int, limit: int = 500) -> list[RunEvent]:
     rows = await transaction.all(_AFTER, {"run_id": run_id, "after": seq, "most": limit})
     return [RunEvent.model_validate({name: row[name] for name in RunEvent.model_fields}) for row in rows]
+
+
+async def text_so_far(transaction: Transaction, run_id: str) -> str:
+    """What a reader has before them now: the text since the last `answer.reset`."""
+    reset = (
+        select(func.coalesce(func.max(run_events.c.seq), 0))
+        .where(run_events.c.run_id == run_id, run_events.c.type == "answer.reset")
+        .scalar_subquery()
+    )
+    pieces = select(run_events.c.data).where(
+        run_events.c.run_id == run_id, run_events.c.type == "token", run_events.c.seq > reset
+    )
+    rows = await transaction.all(pieces.order_by(run_events.c.seq))
+    return "".join(row["data"].get("text", "") for row in rows)
 
 
 async def has_end(transaction: Transaction, run_id: str) -> bool:

@@ -50,8 +50,12 @@ async def create(
     space_id: str | None = None,
     parent_id: str | None = None,
     traceparent: str | None = None,
+    start: bool = True,
 ) -> None:
-    """A queued run and the outbox row that starts its workflow. `input_ref` holds ids, never text."""
+    """A queued run and the outbox row that starts its workflow. `input_ref` holds ids, never text.
+
+    Without `start` another workflow starts this one: its session, or the turn that waits for it.
+    """
     data = {
         "kind": contract.kind,
         "state": "queued",
@@ -66,7 +70,8 @@ async def create(
     }
     draft = EventDraft(stream=run_stream(run_id), type="run.queued", data=data, cause=parent_id)
     await event_log.append(transaction, draft, actor=actor.user, correlation=run_id, traceparent=traceparent)
-    await event_log.enqueue(transaction, TEMPORAL, run_stream(run_id), {"operation": "start", "run_id": run_id})
+    if start:
+        await event_log.enqueue(transaction, TEMPORAL, run_stream(run_id), {"operation": "start", "run_id": run_id})
 
 
 async def get(transaction: Transaction, run_id: str, *, for_update: bool = False) -> Row | None:
@@ -151,6 +156,11 @@ async def cancel_requested(transaction: Transaction, run_id: str) -> bool:
 async def open_runs_of(transaction: Transaction, subject: str, kind: str) -> list[str]:
     statement = select(runs.c.id).where(runs.c.subject == subject, runs.c.kind == kind, runs.c.ended_at.is_(None))
     return [row["id"] for row in await transaction.all(statement.order_by(runs.c.id))]
+
+
+async def open_children(transaction: Transaction, run_id: str, kind: str) -> list[str]:
+    wanted = (runs.c.parent_id == run_id, runs.c.kind == kind, runs.c.ended_at.is_(None))
+    return [row["id"] for row in await transaction.all(select(runs.c.id).where(*wanted).order_by(runs.c.id))]
 
 
 async def touch(transaction: Transaction, run_id: str) -> None:

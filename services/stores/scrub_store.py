@@ -36,6 +36,42 @@ _SCRUB_RECEIPTS = Prepared(
         """
     )
 )
+_EMPTY_STEPS = Prepared(
+    text(
+        """
+        UPDATE run_steps SET result = result || '{"text": "", "thinking": "", "passages": [], "summary": ""}'
+        WHERE run_id = ANY(:runs) AND (step LIKE 'call:%' OR step LIKE 'think:%') AND result IS NOT NULL
+        """
+    ).bindparams(bindparam("runs", type_=ARRAY(Text)))
+)
+_EMPTY_CALLS = Prepared(
+    text(
+        """
+        UPDATE run_steps AS steps SET result = jsonb_set(steps.result, '{calls}', (
+            SELECT coalesce(jsonb_agg(call || '{"raw": "{}", "arguments": {}}' ORDER BY place), '[]')
+            FROM jsonb_array_elements(steps.result->'calls') WITH ORDINALITY AS made(call, place)
+        ))
+        FROM runs
+        WHERE runs.id = steps.run_id AND runs.ended_at IS NOT NULL AND steps.run_id = ANY(:runs)
+            AND steps.step LIKE 'think:%' AND steps.result ? 'calls'
+        """
+    ).bindparams(bindparam("runs", type_=ARRAY(Text)))
+)
+"""What a turn under way still has to call keeps its arguments; they go when it ends."""
+_EMPTY_REQUESTS = Prepared(
+    text(
+        """
+        UPDATE approval_contents AS words SET arguments = '{}', edited = NULL, reason = NULL, preview = NULL, feedback = NULL
+        FROM approvals JOIN runs ON runs.id = approvals.run_id
+        WHERE words.approval_id = approvals.id AND approvals.run_id = ANY(:runs) AND runs.ended_at IS NOT NULL
+        """
+    ).bindparams(bindparam("runs", type_=ARRAY(Text)))
+)
+_EMPTY_MESSAGES = Prepared(
+    text(
+        "UPDATE messages SET text = NULL, citations = '[]' WHERE run_id = ANY(:runs) AND role = 'assistant'"
+    ).bindparams(bindparam("runs", type_=ARRAY(Text)))
+)
 REMOVED_DETAIL = "The document of this run was removed."
 
 
@@ -88,9 +124,13 @@ async def withhold_if_removed(transaction: Transaction, record: str) -> None:
 
 
 async def _empty(transaction: Transaction, records: Sequence[str]) -> None:
-    run_ids = [record.removeprefix("run:") for record in records]
+    run_ids = [record.removeprefix("run:") for record in records if record.startswith("run:")]
+    if not run_ids:
+        return
     alone = answers.c.request.op("-")("conversation")
     emptied: dict[str, Any] = {"answer": None, "citations": [], "passages": None, "request": alone}
     await transaction.execute(update(answers).where(answers.c.run_id.in_(run_ids)).values(**emptied))
     from_it = run_events.c.run_id.in_(run_ids) & run_events.c.type.in_(sorted(TEXT_EVENTS))
     await transaction.execute(update(run_events).where(from_it).values(data={"withheld": True}))
+    for statement in (_EMPTY_STEPS, _EMPTY_CALLS, _EMPTY_REQUESTS, _EMPTY_MESSAGES):
+        await transaction.run(statement, {"runs": run_ids})

@@ -15,7 +15,7 @@ from infra.failpoints import failpoint_from
 from infra.local_stack import temporal_engine
 from schemas import workflow_contracts
 from schemas.settings import Settings
-from schemas.workflow_contracts import CONTRACTS, SEARCH_ATTRIBUTES, WorkflowContract
+from schemas.workflow_contracts import CONTRACTS, SEARCH_ATTRIBUTES, SESSION, EntityContract, WorkflowContract
 from services.events.delivery import OutboxDelivery
 from tests.architecture.repository import place, python_files, tree_of
 from tests.replay import fingerprint
@@ -26,12 +26,16 @@ WORKFLOW_IDS = {
     "REMOVE_SPACE": "remove-space:{tenant}:{}",
     "REFRESH_ACCESS": "access:{tenant}:{}",
     "ANSWER_QUESTION": "answer:{tenant}:{}",
+    "AGENT_TURN": "turn:{tenant}:{}",
+    "ASK_APPROVAL": "approval:{tenant}:{}",
 }
 """Ids are found again by people and by the reconciler, so they change for nobody."""
 
 WORKFLOWS = {
     workflow._Definition.must_from_class(each).name: each for queue in run_worker.WORKFLOWS.values() for each in queue
 }
+
+ALL: tuple[WorkflowContract | EntityContract, ...] = (*CONTRACTS.values(), SESSION)
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +55,14 @@ def registered(tmp_path_factory: pytest.TempPathFactory) -> wiring.ActivityLists
 
 
 def test_every_workflow_has_a_contract_and_every_contract_a_workflow() -> None:
-    assert set(WORKFLOWS) == set(CONTRACTS)
+    assert set(WORKFLOWS) == {*CONTRACTS, SESSION.name}
     assert {
         contract for contract in vars(workflow_contracts).values() if isinstance(contract, WorkflowContract)
     } == set(CONTRACTS.values())
 
 
-@pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
-def test_a_contract_equals_the_signature_of_its_workflow(contract: WorkflowContract) -> None:
+@pytest.mark.parametrize("contract", ALL, ids=lambda contract: contract.name)
+def test_a_contract_equals_the_signature_of_its_workflow(contract: WorkflowContract | EntityContract) -> None:
     definition = workflow._Definition.must_from_class(WORKFLOWS[contract.name])
     assert definition.arg_types == [contract.input]
     assert definition.ret_type is contract.result
@@ -67,8 +71,8 @@ def test_a_contract_equals_the_signature_of_its_workflow(contract: WorkflowContr
     assert not definition.updates
 
 
-@pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
-def test_a_workflow_runs_on_the_queue_of_its_contract(contract: WorkflowContract) -> None:
+@pytest.mark.parametrize("contract", ALL, ids=lambda contract: contract.name)
+def test_a_workflow_runs_on_the_queue_of_its_contract(contract: WorkflowContract | EntityContract) -> None:
     queues = [queue for queue, each in run_worker.WORKFLOWS.items() if WORKFLOWS[contract.name] in each]
     assert queues == [contract.queue]
 

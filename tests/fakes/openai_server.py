@@ -4,6 +4,10 @@ In a test: `async with OpenAIServer() as server: server.script("chat", Reply(sta
 For programs started by a test: `python -m tests.fakes.openai_server PORT`, then `POST /script` with
 {"chat": [{"status": 500}, ...], "embeddings": [...]} and `GET /received`. Scripted replies are used once, in order;
 after them the default reply: chat echoes, embeddings are hashed bags of words.
+
+A plan answers by place instead, so that a request that is made again gets the same reply: `server.plan("tour", reply, ...)`
+(or `{"plans": {"tour": [...]}}`) holds for conversations in which a user wrote `[[tour]]`; the first reply goes to the
+request without an assistant's message after that one, and so on.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import asyncio
 import json
 import sys
 from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import TracebackType
@@ -41,6 +46,8 @@ class Reply:
     """Before every piece of a stream, or before the whole reply."""
     drop_after: int | None = None
     """Close the connection after this many pieces, without ending the stream."""
+    calls: Sequence[Mapping[str, str]] = ()
+    """Tool calls: {"name", "arguments" (JSON text, or what a broken model sends), "id"?}."""
     refuse_text: str | None = None
     """Embeddings: 400 when one of the texts holds this. Such a reply stays in force."""
     vectors: int | None = None
@@ -72,6 +79,7 @@ class OpenAIServer:
     def __init__(self) -> None:
         self.received: list[Received] = []
         self._scripts: dict[str, deque[Reply]] = {"chat": deque(), "embeddings": deque()}
+        self._plans: dict[str, list[Reply]] = {}
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.StreamWriter] = set()
 
@@ -107,6 +115,9 @@ class OpenAIServer:
     def script(self, kind: str, *replies: Reply) -> None:
         self._scripts[kind].extend(replies)
 
+    def plan(self, name: str, *replies: Reply) -> None:
+        self._plans[name] = list(replies)
+
     def count(self, path_end: str) -> int:
         return sum(request.path.endswith(path_end) for request in self.received)
 
@@ -122,6 +133,8 @@ class OpenAIServer:
 
     async def _answer(self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if request.path == "/script":
+            for name, replies in request.body.pop("plans", {}).items():
+                self.plan(name, *(Reply(**reply) for reply in replies))
             for kind, replies in request.body.items():
                 self.script(kind, *(Reply(**reply) for reply in replies))
             await _send_json(writer, 200, {})
@@ -151,6 +164,19 @@ class OpenAIServer:
         if not request.finished.is_set():
             request.cut.set()
 
+    def _planned(self, request: Received) -> Reply | None:
+        """The last mark of a plan counts; a conversation that has come further than its plan gets the plan's last reply."""
+        messages = request.body["messages"]
+        for place in range(len(messages) - 1, -1, -1):
+            if messages[place]["role"] != "user":
+                continue
+            for name, replies in self._plans.items():
+                if f"[[{name}]]" in str(messages[place]["content"]):
+                    said = sum(message["role"] == "assistant" for message in messages[place:])
+                    planned: Reply = replies[min(said, len(replies) - 1)]
+                    return planned
+        return None
+
     def _next(self, kind: str) -> Reply:
         script = self._scripts[kind]
         if script and script[0].refuse_text is not None:
@@ -174,7 +200,7 @@ class OpenAIServer:
         request.finished.set()
 
     async def _chat(self, request: Received, writer: asyncio.StreamWriter) -> None:
-        reply = self._next("chat")
+        reply = self._planned(request) or self._next("chat")
         if reply.status != 200:
             await asyncio.sleep(reply.delay_s)
             await _send_error(writer, reply, reply.status)
@@ -208,16 +234,30 @@ def _usage(request: Received, text: str) -> dict[str, int]:
 
 
 def _chat_pieces(request: Received, reply: Reply) -> list[dict[str, Any]]:
-    text = "" if reply.refusal else _reply_text(request, reply)
-    deltas: list[dict[str, str]] = [{"role": "assistant", "content": ""}]
+    text = "" if reply.refusal or (reply.calls and reply.text is None) else _reply_text(request, reply)
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": word} for word in reply.thinking.splitlines(keepends=True)]
     deltas += [{"content": word + " "} for word in text.split()]
+    deltas += [{"tool_calls": [piece]} for piece in _call_pieces(reply)]
     deltas += [{"refusal": word + " "} for word in reply.refusal.split()]
     base = {"id": "chat-1", "object": "chat.completion.chunk", "created": 0, "model": request.body["model"]}
     pieces = [{**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     if reply.finish_reason:
-        pieces.append({**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}]})
+        finish = "tool_calls" if reply.calls and reply.finish_reason == "stop" else reply.finish_reason
+        pieces.append({**base, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     return [*pieces, {**base, "choices": [], "usage": _usage(request, text)}]
+
+
+def _call_pieces(reply: Reply) -> list[dict[str, Any]]:
+    """Each call's head, then its arguments in two pieces, as providers send them."""
+    pieces: list[dict[str, Any]] = []
+    for index, call in enumerate(reply.calls):
+        arguments, half = call["arguments"], len(call["arguments"]) // 2
+        head = {"name": call["name"], "arguments": ""}
+        known = call.get("id") or f"call_{index}_{sha256((call['name'] + arguments).encode()).hexdigest()[:8]}"
+        pieces.append({"index": index, "id": known, "type": "function", "function": head})
+        pieces += [{"index": index, "function": {"arguments": part}} for part in (arguments[:half], arguments[half:])]
+    return pieces
 
 
 def _whole(request: Received, reply: Reply) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from infra import run_worker
-from workflows import run_lifecycle
+from workflows import child_runs, run_lifecycle
 
 BASELINE = Path(__file__).parent / "fingerprints.json"
 LIFECYCLE = "RunLifecycle"
@@ -25,6 +25,7 @@ COMMANDS = frozenset(
         "signal", "cancel", "get_external_workflow_handle", "uuid4", "uuid7", "random", "new_random",
     }
 )  # fmt: skip
+_CHILD_STARTS = frozenset(vars(child_runs)) & {"start_child"}
 _CONSTRUCTS = (
     ast.If,
     ast.While,
@@ -117,6 +118,8 @@ class _Commands(ast.NodeVisitor):
 
 def _command(function: ast.expr, own_steps: set[str]) -> str | None:
     """`workflow.X` for the SDK's commands, `lifecycle.X` for ours over them, `self.X` for a part of the workflow."""
+    if isinstance(function, ast.Name) and function.id in _CHILD_STARTS:
+        return function.id
     if not isinstance(function, ast.Attribute):
         return None
     owner, name = function.value, function.attr

@@ -12,7 +12,7 @@ from temporalio.worker import Replayer
 from infra.run_worker import WORKFLOWS
 from infra.temporal_client import plugins
 from infra.workflow_runner import sandbox
-from tests.workflows import answer_scenarios, ingest_scenarios, removal_scenarios
+from tests.workflows import agent_scenarios, answer_scenarios, ingest_scenarios, removal_scenarios
 from tests.workflows.scenario import Scenario
 from tests.workflows.temporal_server import tracer_provider
 
@@ -21,6 +21,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *ingest_scenarios.RECORDED,
     *removal_scenarios.RECORDED,
     *answer_scenarios.RECORDED,
+    *agent_scenarios.RECORDED,
 )
 ALL_WORKFLOWS = [workflow for workflows in WORKFLOWS.values() for workflow in workflows]
 _OF_ONE_MACHINE = {"stackTrace", "identity", "workerVersion", "binaryChecksum"}

@@ -16,8 +16,14 @@ from temporalio.testing import WorkflowEnvironment
 
 from infra.run_worker import WORKFLOWS, build_worker
 from schemas.settings import WorkSettings
-from schemas.workflow_contracts import SEARCH_ATTRIBUTES, STATE_AT_START, WorkflowContract, WorkflowEnd
-from services.gateways.temporal_gateway import WORKFLOW_TASK_TIMEOUT
+from schemas.workflow_contracts import (
+    SEARCH_ATTRIBUTES,
+    STATE_AT_START,
+    WORKFLOW_TASK_TIMEOUT,
+    EntityContract,
+    WorkflowContract,
+    WorkflowEnd,
+)
 from tests.workflows.history_reading import timers_s
 from tests.workflows.scripted_activities import Script, ScriptedActivities
 
@@ -64,7 +70,7 @@ Meanwhile = Callable[[Running], Awaitable[None]]
 class Scenario:
     """`case` names the recorded history. `fields` are the input's beyond tenant and run."""
 
-    contract: WorkflowContract
+    contract: WorkflowContract | EntityContract
     case: str
     fields: Mapping[str, Any]
     script: Script = field(default_factory=dict)

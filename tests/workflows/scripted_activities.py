@@ -9,13 +9,14 @@ from typing import Any, get_type_hints
 
 from temporalio import activity
 
+from activities.agent_activities import AgentActivities
 from activities.answer_activities import AnswerActivities
 from activities.ingest_activities import IngestActivities
 from activities.removal_activities import RemovalActivities
 from activities.run_activities import RunActivities
 from schemas.workflow_contracts import StepResult
 
-ACTIVITY_CLASSES = (RunActivities, IngestActivities, RemovalActivities, AnswerActivities)
+ACTIVITY_CLASSES = (RunActivities, IngestActivities, RemovalActivities, AnswerActivities, AgentActivities)
 
 Outcome = StepResult | Exception | Callable[[], Awaitable[StepResult]]
 Script = Mapping[str, Iterable[Outcome]]

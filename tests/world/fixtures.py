@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from infra.wiring import chat_models
 from schemas.settings import ChunkingSettings, EmbeddingSettings, ParsingSettings, Settings
 from services.access.identity import Identity
 from services.answers.asking import Asking
@@ -20,6 +19,7 @@ from services.answers.retrieving import Retrieving
 from services.documents.parser_pool import ParserPool
 from services.gateways.local_embedding import LocalEmbedding
 from services.gateways.safe_fetch import SafeFetch
+from services.gateways.select_chat_model import chat_models
 from services.ingestion.access_refresh import AccessRefresh
 from services.ingestion.chunk_stage import ChunkStage
 from services.ingestion.embed_stage import EmbedStage
@@ -88,7 +88,13 @@ def build_world(
         space_removal=SpaceRemoval(database, reception),
         access_refresh=AccessRefresh(database, index),
         retrieving=retrieving,
-        generating=Generating(database, retrieving, chat_models(settings, os.environ), settings.answers, _no_failpoint),
+        generating=Generating(
+            database,
+            retrieving,
+            chat_models(settings, os.environ, settings.answers.timeout_s),
+            settings.answers,
+            _no_failpoint,
+        ),
     )
     return World(
         settings=settings,

@@ -34,6 +34,8 @@ from services.stores.tables.runs import runs
 
 Stage = Callable[[VersionWork], Awaitable[dict[str, int]]]
 STAGES = tuple(INGEST_STEPS)
+NOT_HERE = ("AgentTurn", "AskApproval")
+"""Tests of agents run these themselves."""
 
 
 @dataclass
@@ -73,7 +75,8 @@ class WorkOff:
         """Runs all that is queued, and what that queues, until nothing is open."""
         for _ in range(1_000):
             async with self.database.begin(tenant) as transaction:
-                open_runs = await transaction.all(select(runs).where(runs.c.ended_at.is_(None)).order_by(runs.c.id))
+                ours = (runs.c.ended_at.is_(None), runs.c.contract.not_in(NOT_HERE))
+                open_runs = await transaction.all(select(runs).where(*ours).order_by(runs.c.id))
             if not open_runs:
                 return
             for run in open_runs:

@@ -20,6 +20,11 @@ from schemas.settings import LimitSettings, Settings
 from services.access import api_keys, users
 from services.access.api_key import new_key
 from services.access.identity import Identity
+from services.agents.agents import Agents
+from services.agents.approvals import Approvals
+from services.agents.registry import ToolRegistry
+from services.agents.sessions import Sessions
+from services.agents.tools.list_documents import ListDocumentsTool
 from services.answers.asking import Asking
 from services.api.app import create_app
 from services.container import EngineProbe, Serving, Stream
@@ -53,6 +58,7 @@ def serving(
     database: Database, blobs: Path, limits: dict[str, Any] | None = None, probes: list[EngineProbe] | None = None
 ) -> Serving:
     settings = Settings(limits=LimitSettings(**(limits or {})))
+    registry = ToolRegistry([ListDocumentsTool(database)])
     return Serving(
         settings=settings,
         database=database,
@@ -63,6 +69,9 @@ def serving(
         reception=Reception(database, _leave_it_to_the_relay, settings.limits, current_traceparent),
         search=FoundBefore(),
         asking=Asking(database, _leave_it_to_the_relay, settings.answers, settings.chat_model, current_traceparent),
+        agents=Agents(database, registry),
+        sessions=Sessions(database, _leave_it_to_the_relay, settings.agents, current_traceparent),
+        approvals=Approvals(database, _leave_it_to_the_relay, registry),
     )
 
 

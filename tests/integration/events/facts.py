@@ -71,6 +71,9 @@ class NoTemporal:
     async def signal(self, workflow_id: str, signal: str, argument: Any) -> bool:
         raise AssertionError("nothing here signals a workflow")
 
+    async def wake_session(self, tenant: str, session_id: str, actor: str | None) -> None:
+        raise AssertionError("nothing here wakes a session")
+
 
 @contextlib.asynccontextmanager
 async def relaying(

@@ -23,13 +23,13 @@ async def server() -> AsyncIterator[OpenAIServer]:
 def chat_at(url: str, name: str = "openai-chat:test-model", timeout_s: float = 20) -> ChatModel:
     settings = Settings(chat_model=name, answers=AnswerSettings(timeout_s=timeout_s))
     env = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "key", "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "key"}
-    model = build_chat_model(settings, env)
+    model = build_chat_model(settings, env, settings.answers.timeout_s)
     assert model is not None
     return model
 
 
 async def everything(model: ChatModel, user: str = "Who pays?") -> list[ChatDelta | ChatEnd]:
-    return [item async for item in model.stream("Be brief.", user, [], 100)]
+    return [item async for item in model.stream("Be brief.", [Turn("user", user)], 100)]
 
 
 async def failure_of(model: ChatModel) -> Failure:
@@ -51,7 +51,7 @@ async def test_text_and_thinking_arrive_in_pieces_and_the_end_tells_the_usage(se
 async def test_the_prompt_holds_system_conversation_and_question_in_order(server: OpenAIServer) -> None:
     turns = [Turn("user", "Hello"), Turn("assistant", "Hi."), Turn("user", "And?")]
     model = chat_at(server.url)
-    async for _ in model.stream("Be brief.", "Who pays?", turns, 77):
+    async for _ in model.stream("Be brief.", [*turns, Turn("user", "Who pays?")], 77):
         pass
     body = server.received[0].body
     said = [(message["role"], message["content"]) for message in body["messages"]]
@@ -121,7 +121,7 @@ async def test_a_rate_limit_carries_the_wait_the_provider_asked_for(server: Open
 
 async def test_what_came_before_a_drop_was_delivered(server: OpenAIServer) -> None:
     server.script("chat", Reply(text="one two three four", drop_after=3))
-    stream = chat_at(server.url).stream("s", "u", [], 10)
+    stream = chat_at(server.url).stream("s", [Turn("user", "u")], 10)
     assert [await anext(stream), await anext(stream)] == [ChatDelta(text="one "), ChatDelta(text="two ")]
     with pytest.raises(TransientFailure):
         await anext(stream)
@@ -143,7 +143,7 @@ async def test_a_port_where_nothing_listens_is_an_engine_that_is_down() -> None:
 
 async def test_closing_the_stream_ends_the_request_at_the_provider(server: OpenAIServer) -> None:
     server.script("chat", Reply(text="word " * 500, delay_s=0.02))
-    stream = chat_at(server.url).stream("s", "u", [], 1_000)
+    stream = chat_at(server.url).stream("s", [Turn("user", "u")], 1_000)
     assert isinstance(await anext(stream), ChatDelta)
     await stream.aclose()  # type: ignore[attr-defined]
     async with asyncio.timeout(5):
@@ -165,7 +165,7 @@ async def test_cancelling_the_reader_ends_the_request_at_the_provider(server: Op
 
 
 def test_extractive_needs_no_model() -> None:
-    assert build_chat_model(Settings(chat_model="extractive"), {}) is None
+    assert build_chat_model(Settings(chat_model="extractive"), {}, 1) is None
 
 
 @pytest.mark.parametrize("name", ["gpt", "nobody:model", "openai-chat:model"])
@@ -173,5 +173,5 @@ def test_an_unusable_name_is_told_in_one_line(name: str, monkeypatch: pytest.Mon
     for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(ValueError, match="PERDURE_CHAT_MODEL") as caught:
-        build_chat_model(Settings(chat_model=name), {})
+        build_chat_model(Settings(chat_model=name), {}, 1)
     assert "\n" not in str(caught.value)

@@ -6,8 +6,9 @@ import pytest
 
 from schemas.answers import ConversationTurn
 from services.answers.no_evidence import NOT_IN_THE_DOCUMENTS, no_evidence_text
-from services.answers.prompt import build_prompt, fewer_passages, neutral
+from services.answers.prompt import build_prompt, fewer_passages
 from services.answers.question_language import question_language
+from services.retrieval.passage_prompt import neutral
 from tests.unit.answers.passage_builders import passage
 
 SECRET = "3f1c9a52-77aa-4c1e-9d51-0b1c2d3e4f50"

@@ -1,4 +1,4 @@
-"""Writes an answer's text to its run's stream: the first piece at once, later ones gathered (architecture: Streaming)."""
+"""Writes the text of an answer or a turn to its run's stream: the first piece at once, later ones gathered."""
 
 from __future__ import annotations
 
@@ -34,8 +34,12 @@ class TokenWriter:
         self._gathered: dict[str, str] = {}
         self._wrote_at = float("-inf")
 
-    async def take_pen(self, transaction: Transaction) -> None:
-        await run_event_log.take_pen(transaction, self._run_id, self._step, self._attempt)
+    async def take_pen(self, transaction: Transaction, said_before: str = "") -> None:
+        """`said_before`: text of the run's earlier steps. Readers who are told to forget the text so far are given it again."""
+        reset = await run_event_log.take_pen(transaction, self._run_id, self._step, self._attempt)
+        if reset and said_before:
+            again = RunEventDraft(type="token", data={"text": said_before})
+            await run_event_log.append(transaction, self._run_id, [again])
 
     async def write(self, text: str, type: str = "token") -> None:
         if not text:

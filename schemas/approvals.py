@@ -1,0 +1,56 @@
+"""Approvals: what is asked before a tool acts, and what came of it (contract: Agents and approvals)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.tools import Risk
+
+ApprovalState = Literal["pending", "approved", "rejected", "expired", "cancelled", "unknown_effect"]
+DecisionWord = Literal["approve", "reject", "approve_session", "mark_done", "try_again"]
+STATE_OF_DECISION: dict[str, ApprovalState] = {
+    "approve": "approved",
+    "approve_session": "approved",
+    "reject": "rejected",
+}
+
+
+class ApprovalView(BaseModel):
+    """A request as whoever may decide it sees it. Without text when a document it came from may not be read now."""
+
+    id: str
+    run_id: str
+    session_id: str | None
+    tool: str
+    arguments: dict[str, Any] | None
+    arguments_hash: str
+    risk: Risk
+    reason: str | None
+    preview: str | None
+    state: ApprovalState
+    withheld: bool = False
+    requested_at: datetime
+    expires_at: datetime
+    decided_by: str | None
+    decided_at: datetime | None
+
+
+class Decision(BaseModel):
+    """What somebody decides. `arguments` replace those that were asked for; `feedback` goes to the model."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"decision": "approve"}]})
+
+    decision: DecisionWord
+    arguments: dict[str, Any] | None = None
+    feedback: str | None = Field(None, max_length=10_000)
+
+
+class Decided(BaseModel):
+    """How the request stands after a decision; `already_recorded` when the same one had been made before."""
+
+    id: str
+    state: ApprovalState
+    outcome: Literal["recorded", "already_recorded"]

@@ -1,0 +1,204 @@
+"""Step call of AgentTurn: one call of a tool, exactly as it was planned or decided, with its effect at most once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schemas.errors import Failure, PermanentFailure
+from schemas.runs import RunEventDraft
+from schemas.settings import AgentSettings
+from schemas.tools import ToolOutcome, ToolSpec
+from services.access.load_access import load_access
+from services.agents.arguments import args_hash
+from services.agents.registry import ToolRegistry
+from services.agents.thinking import result_data
+from services.agents.tool import CallContext, Tool, ToolFailed, WithinCommit
+from services.agents.transcript import KeptCall
+from services.agents.turn_reading import TurnRows, TurnWork, call_record, turn_rows
+from services.stores import (
+    answers_store,
+    approvals_store,
+    documents_store,
+    effects_store,
+    run_event_log,
+    runs_store,
+    scrub_store,
+    turns_store,
+)
+from services.stores.database import Database, Row, Transaction
+
+NO_RIGHTS = "The call was not made: whom it would act for has no rights any more."
+UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A call about to be made. `outcome` when it is not: it was rejected, it expired, or it stands already."""
+
+    rows: TurnRows
+    kept: KeptCall
+    arguments: dict[str, Any]
+    tool: Tool | None
+    context: CallContext
+    outcome: ToolOutcome | None = None
+    stands: bool = False
+    undecided: bool = False
+
+
+class Calling:
+    """Looks at the decision, the rights and the key at the moment of the call."""
+
+    def __init__(
+        self,
+        database: Database,
+        registry: ToolRegistry,
+        settings: AgentSettings,
+        failpoint: Callable[[str], None],
+    ) -> None:
+        self._database = database
+        self._registry = registry
+        self._settings = settings
+        self._failpoint = failpoint
+
+    async def run(self, work: TurnWork, step: str, approval_id: str | None = None) -> dict[str, int]:
+        """Counts: ok; `undecided` when nobody has decided yet. An outcome that stands is not made again."""
+        ready = await self._begin(work, step, approval_id)
+        if ready.undecided:
+            return {UNDECIDED: 1}
+        if ready.stands:
+            return {}
+        outcome = ready.outcome
+        if outcome is None:
+            assert ready.tool is not None
+            self._failpoint("call.begun")
+            made = await self._call(ready.tool, ready)
+            self._failpoint("call.made")
+            if not isinstance(made, ToolOutcome):
+                return await self._commit(work, step, ready, made)
+            outcome = made
+        async with self._database.begin(work.tenant) as transaction:
+            await self._store(transaction, work, step, ready, outcome)
+        return {"ok": int(outcome.ok)}
+
+    async def _begin(self, work: TurnWork, step: str, approval_id: str | None) -> Ready:
+        async with self._database.begin(work.tenant) as transaction:
+            rows = await turn_rows(transaction, work)
+            kept = _kept_call(rows, step)
+            context = rows.context(work, step)
+            tool = self._registry.get(kept.tool) if kept.tool in rows.config.tools else None
+            ready = Ready(rows, kept, kept.arguments or {}, tool, context)
+            if step in rows.transcript.outcomes:
+                return replace(ready, stands=True)
+            if approval_id is not None:
+                ready = await self._decided(transaction, ready, approval_id)
+            if ready.outcome is not None or ready.undecided:
+                return ready
+            if await load_access(transaction, rows.actor) is None:
+                return replace(ready, outcome=_refused(NO_RIGHTS))
+            if tool is None:
+                return replace(ready, outcome=_refused(f"The tool '{kept.tool}' is not there any more."))
+            if not tool.spec.idempotent:
+                return await self._reserved(transaction, ready, tool.spec)
+        return ready
+
+    async def _decided(self, transaction: Transaction, ready: Ready, approval_id: str) -> Ready:
+        """The approved arguments, and only those: bound to their hash, whoever would change them."""
+        row = await approvals_store.get(transaction, approval_id)
+        if row is None:
+            raise PermanentFailure("corrupt", "The request for approval is not there any more")
+        if row["state"] == "pending":
+            return replace(ready, undecided=True)
+        if row["state"] != "approved":
+            return replace(ready, outcome=_refused(_why_not(row)))
+        approved = row["edited"] if row["edited"] is not None else row["arguments"]
+        if args_hash(row["tool"], approved) != row["args_hash"] or row["tool"] != ready.kept.tool:
+            return replace(ready, outcome=_refused("The approval was given for another call."))
+        return replace(ready, arguments=approved)
+
+    async def _reserved(self, transaction: Transaction, ready: Ready, spec: ToolSpec) -> Ready:
+        """An effect that another attempt had begun is not tried again: nobody knows what became of it."""
+        digest = args_hash(spec.name, ready.arguments)
+        if await effects_store.reserve(transaction, ready.context.key, digest):
+            return ready
+        return replace(ready, outcome=unknown_outcome(spec.name))
+
+    async def _call(self, tool: Tool, ready: Ready) -> ToolOutcome | WithinCommit:
+        try:
+            async with asyncio.timeout(tool.spec.timeout_s):
+                made = await tool.call(ready.context, ready.arguments)
+        except ToolFailed as failed:
+            return _refused(str(failed))
+        except TimeoutError:
+            said = f"The tool '{tool.spec.name}' did not end within {tool.spec.timeout_s:g} s."
+            return _refused(said) if tool.spec.idempotent else unknown_outcome(tool.spec.name, said)
+        except Failure:
+            if tool.spec.idempotent:
+                raise
+            return unknown_outcome(tool.spec.name)
+        return self._capped(made, tool.spec) if isinstance(made, ToolOutcome) else made
+
+    async def _commit(self, work: TurnWork, step: str, ready: Ready, write: WithinCommit) -> dict[str, int]:
+        """The effect on our own rows and its record are one commit; refused, the record alone."""
+        try:
+            async with self._database.begin(work.tenant) as transaction:
+                outcome = await write(transaction)
+                await self._store(transaction, work, step, ready, outcome)
+        except ToolFailed as failed:
+            outcome = _refused(str(failed))
+            async with self._database.begin(work.tenant) as transaction:
+                await self._store(transaction, work, step, ready, outcome)
+        return {"ok": int(outcome.ok)}
+
+    async def _store(
+        self, transaction: Transaction, work: TurnWork, step: str, ready: Ready, outcome: ToolOutcome
+    ) -> None:
+        """The outcome, its sources on record before anything of it can be said, and its event."""
+        used = sorted({(each.document_id, each.version) for each in outcome.used})
+        if ready.rows.row["state"] == "waiting":
+            await runs_store.resume(transaction, work.run_id)
+        await documents_store.hold_sources(transaction, [document_id for document_id, _ in used])
+        await answers_store.record_sources(transaction, [work.record, call_record(work.run_id, step)], used)
+        await turns_store.store_steps(transaction, work.run_id, {step: outcome.model_dump(mode="json")})
+        if ready.tool is not None and not ready.tool.spec.idempotent:
+            state = "unknown" if outcome.effect == "unknown" else "done" if outcome.ok else "failed"
+            await effects_store.mark(transaction, ready.context.key, state)
+        told = RunEventDraft(type="tool.result", data=result_data(ready.kept.call_id, outcome))
+        await run_event_log.append(transaction, work.run_id, [told])
+        await scrub_store.withhold_if_removed(transaction, work.record)
+
+    @staticmethod
+    def _capped(outcome: ToolOutcome, spec: ToolSpec) -> ToolOutcome:
+        if len(outcome.text) <= spec.output_chars:
+            return outcome
+        left = len(outcome.text) - spec.output_chars
+        text = f"{outcome.text[: spec.output_chars]}\n[… {left} characters more, left out: the tool gives {spec.output_chars}]"
+        return outcome.model_copy(update={"text": text})
+
+
+def unknown_outcome(tool: str, why: str = "The call was cut off in the middle.") -> ToolOutcome:
+    said = f"{why} Whether '{tool}' had its effect is not known; it is not tried again. A person has to look."
+    return ToolOutcome(ok=False, text=said, summary="outcome unknown", effect="unknown")
+
+
+def _kept_call(rows: TurnRows, step: str) -> KeptCall:
+    iteration, _, place = step.partition(":")[2].partition(".")
+    reply = rows.transcript.replies.get(int(iteration))
+    if reply is None or int(place) >= len(reply.calls):
+        raise PermanentFailure("corrupt", f"No reply of this turn asked for the call {step}")
+    return reply.calls[int(place)]
+
+
+def _refused(said: str) -> ToolOutcome:
+    return ToolOutcome(ok=False, text=said, summary=said)
+
+
+def _why_not(row: Row) -> str:
+    said = {
+        "rejected": "A person rejected this call.",
+        "expired": "Nobody decided in time; the request has expired and the call was not made.",
+        "cancelled": "The request was withdrawn; the call was not made.",
+    }.get(row["state"], f"The request is {row['state']}; the call was not made.")
+    return f"{said} They said: {row['feedback']}" if row["feedback"] else said

@@ -1,0 +1,129 @@
+"""AgentTurn: think, call, think again, until the model has its last word or a bound is reached."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from temporalio import workflow
+from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
+
+with workflow.unsafe.imports_passed_through():
+    from activities.agent_activities import AgentActivities
+    from schemas.runs import RunEnd
+    from schemas.tools import CallPlan
+    from schemas.workflow_contracts import (
+        ASK_APPROVAL,
+        ApprovalInput,
+        CallInput,
+        FinishTurnInput,
+        StepResult,
+        ThinkInput,
+        Thought,
+        TurnInput,
+        WorkflowEnd,
+    )
+    from workflows.activity_options import BOOKKEEPING, INTERACTIVE
+    from workflows.child_runs import start_child
+    from workflows.run_lifecycle import CancellableRun, RunLifecycle, StepFailed, execution_id
+
+LOOK_AGAIN_S = 1.0
+"""Between two looks at a request whose own workflow is gone or not ours."""
+
+
+@workflow.defn(name="AgentTurn")
+class AgentTurn(CancellableRun):
+    """Decides what comes next; texts, arguments and outcomes stand in rows."""
+
+    @workflow.init
+    def __init__(self, input: TurnInput) -> None:
+        self._lifecycle = RunLifecycle(input, f"Turn of session {input.session_id or '-'}")
+        self._iteration = 0
+        self._asking = 0
+
+    @workflow.run
+    async def run(self, input: TurnInput) -> WorkflowEnd:
+        while True:
+            try:
+                status = await self._until_last_word(input)
+                if status == "not_ours":
+                    self._lifecycle.show("not_ours")
+                    return WorkflowEnd(state="not_ours")
+                end = self._lifecycle.end_of(status)
+            except StepFailed as failed:
+                end = RunEnd(state="failed", error=failed.error)
+            finish = FinishTurnInput(**input.model_dump(), end=end)
+            finished = await self._lifecycle.step(AgentActivities.finish, finish, BOOKKEEPING, "finish", patient=True)
+            if finished.status != "steered":
+                self._lifecycle.show(end.state)
+                return WorkflowEnd(state=end.state)
+
+    async def _until_last_word(self, input: TurnInput) -> str:
+        """The status that ends it: `done` when the model has nothing more to do."""
+        while True:
+            self._iteration += 1
+            think = ThinkInput(**input.model_dump(), iteration=self._iteration, execution_id=execution_id())
+            thought = await self._lifecycle.step_of(
+                Thought, AgentActivities.think, think, INTERACTIVE, f"think {self._iteration}"
+            )
+            if thought.status != "done":
+                return thought.status
+            status = await self._make(input, thought.calls)
+            if status != "done" or thought.final:
+                return status
+
+    async def _make(self, input: TurnInput, calls: Sequence[CallPlan]) -> str:
+        """Requests go out at once; calls that may stand beside others run together, the rest in the model's order."""
+        asked = {call.step: asyncio.ensure_future(self._asked(input, call)) for call in calls if call.approval_id}
+        beside = [call for call in calls if not call.alone and not call.approval_id]
+        statuses = [each.status for each in await asyncio.gather(*(self._call(input, call) for call in beside))]
+        for call in calls:
+            if call in beside:
+                continue
+            if call.step in asked:
+                await asked[call.step]
+            statuses.append((await self._call(input, call)).status)
+        return next((status for status in statuses if status != "done"), "done")
+
+    async def _call(self, input: TurnInput, call: CallPlan) -> StepResult:
+        made = CallInput(
+            **input.model_dump(),
+            step=call.step,
+            tool=call.tool,
+            approval_id=call.approval_id,
+            child_run_id=call.child_run_id,
+        )
+        while True:
+            result = await self._lifecycle.step(AgentActivities.call_tool, made, INTERACTIVE, call.tool)
+            if result.status != "undecided":
+                return result
+            await self._lifecycle.pause(LOOK_AGAIN_S, "look at the request again", patient=False)
+            await self._asked(input, call)
+
+    async def _asked(self, input: TurnInput, call: CallPlan) -> None:
+        """Waits until the request is over, or this turn is cancelled. What came of it stands in its row."""
+        assert call.approval_id is not None
+        assert call.child_run_id is not None
+        ask = ApprovalInput(
+            tenant=input.tenant,
+            run_id=call.child_run_id,
+            traceparent=input.traceparent,
+            approval_id=call.approval_id,
+            expires_at=call.expires_at or "",
+            tool=call.tool,
+        )
+        self._asking += 1
+        self._lifecycle.show("waiting", waiting_for="approval")
+        try:
+            child = await start_child(
+                ASK_APPROVAL, ask, f"approval:{input.tenant}:{call.approval_id}", f"Approval of {call.tool}"
+            )
+            await self._lifecycle.until(lambda: child.done() or self._lifecycle.cancel_requested)
+            if child.done():
+                await child
+        except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
+            workflow.logger.warning("request %s: %s", call.approval_id, error)
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._lifecycle.show("running")
