@@ -12,10 +12,14 @@ FAILPOINTS: frozenset[str] = frozenset(
                 "parse", "chunk", "embed", "index", "publish", "sweep", "finish_ingest",
                 "close_ingests", "empty_indexes", "empty_blobs", "empty_rows", "finish_removal",
                 "retrieve", "generate", "finish_answer",
+                "next_turn", "think", "call", "finish_turn", "look_at_approval",
             )
             for side in ("before", "after")
         ),
         "embed.between_batches",
         "generate.mid_stream",
+        "think.mid_stream",
+        "call.begun",
+        "call.made",
     }
 )  # fmt: skip

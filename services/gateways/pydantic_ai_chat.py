@@ -89,7 +89,7 @@ class PydanticAIChat:
         if empty and not may_be_empty and reply.finish_reason != "length":
             raise TransientFailure(UNAVAILABLE, f"{self.name}: the reply was empty")
         finish: FinishReason = "length" if reply.finish_reason == "length" else "stop"
-        return ChatEnd(reply.usage.input_tokens, reply.usage.output_tokens, finish, calls, _cost(reply))
+        return ChatEnd(reply.usage.input_tokens, reply.usage.output_tokens, finish, tuple(calls), _cost(reply))
 
 
 def _as_sent(arguments: Any) -> str:

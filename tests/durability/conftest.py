@@ -28,6 +28,10 @@ class ChatServer:
     def script(self, *replies: dict[str, Any]) -> None:
         httpx.post(self.url.removesuffix("/v1") + "/script", json={"chat": list(replies)}, trust_env=False)
 
+    def plan(self, name: str, *replies: dict[str, Any]) -> None:
+        """Replies by their place in a conversation that says `[[name]]`: a request that is made again gets the same one."""
+        httpx.post(self.url.removesuffix("/v1") + "/script", json={"plans": {name: list(replies)}}, trust_env=False)
+
 
 @pytest.fixture(scope="module")
 def chat_server() -> Iterator[ChatServer]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from schemas.identifiers import new_id
 from tests.durability.facts import Facts
 from tests.running.processes import PerdureProcess, wait_until
 
@@ -58,6 +59,41 @@ def ask(perdure: PerdureProcess, question: str, model: str = "extractive", once:
     assert reply.status_code == 202, reply.text
     started: dict[str, Any] = reply.json()
     return started
+
+
+def make_session(perdure: PerdureProcess, **agent: Any) -> str:
+    """A session with an agent of its own."""
+    with perdure.client() as client:
+        made = client.post("/agents", json={"name": f"agent {new_id()}", **agent})
+        assert made.status_code == 201, made.text
+        session = client.post("/sessions", json={"agent_id": made.json()["id"]})
+    assert session.status_code == 201, session.text
+    return str(session.json()["id"])
+
+
+def say(perdure: PerdureProcess, session_id: str, text: str, **fields: Any) -> str:
+    """The run that will answer."""
+    with perdure.client() as client:
+        reply = client.post(f"/sessions/{session_id}/messages", json={"text": text, **fields})
+    assert reply.status_code == 202, reply.text
+    return str(reply.json()["run_id"])
+
+
+def pending_approval(perdure: PerdureProcess, run_id: str, within_s: float = PATIENCE_S) -> dict[str, Any]:
+    def look() -> dict[str, Any] | None:
+        with perdure.client() as client:
+            found = client.get("/approvals", params={"state": "pending"})
+        return next((each for each in found.json()["items"] if each["run_id"] == run_id), None)
+
+    return wait_until(look, within_s)
+
+
+def decide(perdure: PerdureProcess, approval_id: str, **decision: Any) -> dict[str, Any]:
+    with perdure.client() as client:
+        reply = client.post(f"/approvals/{approval_id}/decision", json=decision)
+    assert reply.status_code == 200, reply.text
+    decided: dict[str, Any] = reply.json()
+    return decided
 
 
 def document(perdure: PerdureProcess, document_id: str) -> dict[str, Any] | None:

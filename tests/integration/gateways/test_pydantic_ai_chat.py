@@ -9,7 +9,7 @@ import pytest
 
 from schemas.errors import EngineDown, Failure, PermanentFailure, TransientFailure
 from schemas.settings import AnswerSettings, Settings
-from services.gateways.chat_model import ChatDelta, ChatEnd, ChatModel, Turn
+from services.gateways.chat_model import ChatDelta, ChatEnd, ChatModel, ModelCall, ModelTool, ToolResult, Turn
 from services.gateways.select_chat_model import build_chat_model
 from tests.fakes.openai_server import CONTEXT_LENGTH_ERROR, OpenAIServer, Reply
 
@@ -61,6 +61,36 @@ async def test_the_prompt_holds_system_conversation_and_question_in_order(server
     assert said[1:] == [("user", "Hello"), ("assistant", "Hi."), ("user", "And?"), ("user", "Who pays?")]
     assert 77 in {body.get("max_completion_tokens"), body.get("max_tokens")}
     assert server.received[0].headers["authorization"] == "Bearer key"
+
+
+async def test_calls_and_their_results_go_both_ways_and_broken_arguments_stay_as_they_were_sent(
+    server: OpenAIServer,
+) -> None:
+    broken = {"name": "ring", "arguments": "{times: 2", "id": "call-2"}
+    server.script(
+        "chat", Reply(text="I ring.", calls=[{"name": "ring", "arguments": '{"times": 1}', "id": "call-1"}, broken])
+    )
+    said = [
+        Turn("user", "Ring."),
+        Turn("assistant", "", [ModelCall("call-0", "ring", "{}")]),
+        ToolResult("call-0", "ring", "It rang."),
+        Turn("user", "Again."),
+    ]
+    tool = ModelTool("ring", "Rings.", {"type": "object", "properties": {"times": {"type": "integer"}}})
+    end = [item async for item in chat_at(server.url).stream("s", said, 10, [tool])][-1]
+    assert isinstance(end, ChatEnd)
+    assert end.calls == (ModelCall("call-1", "ring", '{"times": 1}'), ModelCall("call-2", "ring", "{times: 2"))
+    body = server.received[0].body
+    assert [message["role"] for message in body["messages"][1:]] == ["user", "assistant", "tool", "user"]
+    assert (body["messages"][3]["tool_call_id"], body["messages"][3]["content"]) == ("call-0", "It rang.")
+    assert body["tools"][0]["function"]["name"] == "ring"
+
+
+async def test_a_model_with_a_known_price_tells_the_cost_of_its_reply(server: OpenAIServer) -> None:
+    end = (await everything(chat_at(server.url, "openai-chat:gpt-4o")))[-1]
+    assert isinstance(end, ChatEnd)
+    assert end.cost is not None
+    assert end.cost > 0
 
 
 async def test_a_reply_cut_at_its_limit_says_so(server: OpenAIServer) -> None:
