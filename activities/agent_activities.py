@@ -103,11 +103,12 @@ class AgentActivities:
 
     @activity.defn(name="call_tool")
     async def call_tool(self, input: CallInput) -> StepResult:
-        """Status `undecided` when the call waits for a person who has not decided."""
+        """Status `undecided` when the call waits for a person who has not decided, or for a turn that has not ended."""
         counts: dict[str, int] = {}
 
         async def call() -> None:
-            counts.update(await self._calling.run(_work(input), input.step, input.approval_id))
+            below = input.child_run_id if input.approval_id is None else None
+            counts.update(await self._calling.run(_work(input), input.step, input.approval_id, below))
 
         result = await self._runner.run(input.step, input, call, place="call")
         return StepResult(status=UNDECIDED) if counts.get(UNDECIDED) else result

@@ -14,6 +14,8 @@ from services.agents.planning import Planning
 from services.agents.registry import ToolRegistry
 from services.agents.session_queue import SessionQueue
 from services.agents.thinking import Thinking
+from services.agents.tools.ask_user import AskUserTool
+from services.agents.tools.delegate import DelegateTool
 from services.agents.tools.list_documents import ListDocumentsTool
 from services.agents.tools.read_document import ReadDocumentTool
 from services.agents.tools.search import SearchTool
@@ -36,6 +38,8 @@ def build_registry(
             SearchTool(database, finding, settings.retrieval),
             ReadDocumentTool(database, settings.agents.read_tokens),
             ListDocumentsTool(database),
+            AskUserTool(),
+            DelegateTool(database, settings.agents),
             WriteDocumentTool(database, TextWriting(database, blobs, reception)),
         ]
     )

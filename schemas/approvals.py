@@ -16,6 +16,9 @@ STATE_OF_DECISION: dict[str, ApprovalState] = {
     "approve_session": "approved",
     "reject": "rejected",
 }
+"""Of a pending request."""
+STATE_OF_VERDICT: dict[str, ApprovalState] = {"mark_done": "approved", "try_again": "approved"}
+"""Of a call whose outcome is not known."""
 
 
 class ApprovalView(BaseModel):
@@ -54,3 +57,5 @@ class Decided(BaseModel):
     id: str
     state: ApprovalState
     outcome: Literal["recorded", "already_recorded"]
+    run_id: str | None = None
+    """Of a call that is tried again: the run that makes it."""

@@ -15,10 +15,10 @@ Effect = Literal["none", "done", "unknown"]
 
 
 class ToolSpec(BaseModel):
-    """What a model is told of a tool and what policy needs to know of it. `parameters` is a JSON schema (2020-12).
+    """What a model is told of a tool, and what policy needs to know of it. `parameters` is a JSON schema (2020-12).
 
     `idempotent`: calling it twice is like calling it once. `quick`: over within a second and reads only, so it may share the
-    model call's activity. `alone`: never beside other calls of the same reply.
+    model call's activity. `alone`: never beside other calls of the same reply. `asks`: a question to a person, in every mode.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -30,6 +30,7 @@ class ToolSpec(BaseModel):
     idempotent: bool = True
     quick: bool = False
     alone: bool = False
+    asks: bool = False
     timeout_s: float = 60
     output_chars: int = 12_000
 
@@ -49,6 +50,27 @@ class Used(BaseModel):
     version: int
 
 
+class Spent(BaseModel):
+    """What work has used. `cost` is in US dollars and counts what has a known price."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0
+    seconds: float = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost=self.cost + other.cost,
+            seconds=self.seconds + other.seconds,
+        )
+
+
 class ToolOutcome(BaseModel):
     """What a call came to. `text` goes to the model; passages are numbered and added to it when a prompt is built."""
 
@@ -59,13 +81,14 @@ class ToolOutcome(BaseModel):
     used: list[Used] = Field(default_factory=list)
     effect: Effect = "none"
     result_ref: str | None = None
+    spent: Spent = Field(default_factory=Spent)
 
 
 class CallPlan(BaseModel):
     """One call as the turn's workflow sees it: ids and names, no arguments.
 
-    `step` is where its outcome will stand. With `approval_id` somebody is asked first, by the run `child_run_id`; a delegated
-    call is the turn `child_run_id`.
+    `step` is where its outcome will stand. With `approval_id` somebody is asked first, by the run `child_run_id`; work that is
+    `handed` on is the turn `child_run_id`.
     """
 
     step: str
@@ -76,3 +99,4 @@ class CallPlan(BaseModel):
     approval_id: str | None = None
     child_run_id: str | None = None
     expires_at: str | None = None
+    handed: bool = False

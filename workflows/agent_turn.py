@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from schemas.runs import RunEnd
     from schemas.tools import CallPlan
     from schemas.workflow_contracts import (
+        AGENT_TURN,
         ASK_APPROVAL,
         ApprovalInput,
         CallInput,
@@ -21,7 +22,9 @@ with workflow.unsafe.imports_passed_through():
         ThinkInput,
         Thought,
         TurnInput,
+        WorkflowContract,
         WorkflowEnd,
+        WorkflowInput,
     )
     from workflows.activity_options import BOOKKEEPING, INTERACTIVE
     from workflows.child_runs import start_child
@@ -93,12 +96,14 @@ class AgentTurn(CancellableRun):
             approval_id=call.approval_id,
             child_run_id=call.child_run_id,
         )
+        if call.handed:
+            await self._handed(input, call)
         while True:
             result = await self._lifecycle.step(AgentActivities.call_tool, made, INTERACTIVE, call.tool)
             if result.status != "undecided":
                 return result
-            await self._lifecycle.pause(LOOK_AGAIN_S, "look at the request again", patient=False)
-            await self._asked(input, call)
+            await self._lifecycle.pause(LOOK_AGAIN_S, "look again", patient=False)
+            await (self._handed(input, call) if call.handed else self._asked(input, call))
 
     async def _asked(self, input: TurnInput, call: CallPlan) -> None:
         """Waits until the request is over, or this turn is cancelled. What came of it stands in its row."""
@@ -115,15 +120,34 @@ class AgentTurn(CancellableRun):
         self._asking += 1
         self._lifecycle.show("waiting", waiting_for="approval")
         try:
-            child = await start_child(
+            await self._await_child(
                 ASK_APPROVAL, ask, f"approval:{input.tenant}:{call.approval_id}", f"Approval of {call.tool}"
             )
-            await self._lifecycle.until(lambda: child.done() or self._lifecycle.cancel_requested)
-            if child.done():
-                await child
-        except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
-            workflow.logger.warning("request %s: %s", call.approval_id, error)
         finally:
             self._asking -= 1
             if not self._asking:
                 self._lifecycle.show("running")
+
+    async def _handed(self, input: TurnInput, call: CallPlan) -> None:
+        """Waits until the turn below has ended, or this one is cancelled. One that left no end is recorded as lost."""
+        assert call.child_run_id is not None
+        below = TurnInput(tenant=input.tenant, run_id=call.child_run_id, traceparent=input.traceparent)
+        ended = await self._await_child(
+            AGENT_TURN, below, f"turn:{input.tenant}:{call.child_run_id}", f"Turn {call.child_run_id}"
+        )
+        if not ended:
+            await self._lifecycle.step(AgentActivities.fail_turn, below, BOOKKEEPING, "record the loss", patient=True)
+
+    async def _await_child(self, contract: WorkflowContract, input: WorkflowInput, id: str, summary: str) -> bool:
+        """False when it closed without an end of its own. One that runs already is left to its row."""
+        try:
+            child = await start_child(contract, input, id, summary)
+            await self._lifecycle.until(lambda: child.done() or self._lifecycle.cancel_requested)
+            if child.done():
+                await child
+        except WorkflowAlreadyStartedError:
+            workflow.logger.info("%s runs already", id)
+        except ChildWorkflowError as error:
+            workflow.logger.warning("%s left no end: %s", id, error.cause)
+            return False
+        return True

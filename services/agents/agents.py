@@ -7,6 +7,7 @@ from schemas.errors import Forbidden, InvalidRequest, NotFound
 from schemas.identifiers import new_id
 from services.access.authenticate import Caller
 from services.agents.registry import ToolRegistry
+from services.agents.tools import delegate
 from services.gateways.model_names import EXTRACTIVE, check_model_name
 from services.stores import agents_store, idempotency_store, spaces_store
 from services.stores.database import Database, Row, Transaction
@@ -52,6 +53,10 @@ class Agents:
 
     async def _check(self, transaction: Transaction, caller: Caller, draft: AgentDraft) -> None:
         self._registry.require([*draft.tools, *draft.always_ask])
+        if delegate.NAME in draft.always_ask:
+            raise InvalidRequest(
+                f"'{delegate.NAME}' itself does nothing that could be asked for; name the tools it hands on."
+            )
         if draft.model is not None and check_model_name(draft.model) == EXTRACTIVE:
             raise InvalidRequest("The extractive model quotes passages and cannot act; name a chat model.")
         if draft.spaces is not None:

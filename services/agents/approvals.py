@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from schemas.access import Actor
-from schemas.approvals import STATE_OF_DECISION, ApprovalView, Decided, Decision
+from schemas.approvals import (
+    STATE_OF_DECISION,
+    STATE_OF_VERDICT,
+    ApprovalState,
+    ApprovalView,
+    Decided,
+    Decision,
+)
 from schemas.errors import Conflict, InvalidRequest, NotFound
 from schemas.identifiers import run_stream
 from schemas.runs import RunEventDraft
 from services.access import withholding
-from services.agents import arguments
+from services.agents import arguments, opening_runs
 from services.agents.registry import ToolRegistry
 from services.stores import approvals_store, idempotency_store, run_event_log, turns_store
 from services.stores.database import Database, Row, Transaction
@@ -47,21 +54,33 @@ class Approvals:
                 raise NotFound(_UNKNOWN)
             row = await approvals_store.get(transaction, approval_id, for_update=True)
             assert row is not None
-            state = self._wanted_state(decision)
-            if row["state"] != "pending" or row["expires_at"] <= transaction.now:
+            state = self._wanted_state(row, decision)
+            late = row["state"] == "pending" and row["expires_at"] <= transaction.now
+            if row["state"] not in approvals_store.OPEN_STATES or late:
                 return self._stands(row, decision, state)
             await self._record(transaction, actor, row, decision, state)
-            decided = Decided(id=approval_id, state=state, outcome="recorded")
+            again = None
+            if decision.decision == "try_again":
+                again = await opening_runs.repeat(transaction, actor, row, row["arguments"])
+            decided = Decided(id=approval_id, state=state, outcome="recorded", run_id=again)
             await idempotency_store.complete(transaction, decided)
+        if again is not None:
+            await self._deliver_head(TEMPORAL, run_stream(again))
         await self._deliver_head(TEMPORAL, run_stream(row["own_run_id"]))
         return decided
 
     @staticmethod
-    def _wanted_state(decision: Decision) -> str:
-        state = STATE_OF_DECISION.get(decision.decision)
-        if state is None:
+    def _wanted_state(row: Row, decision: Decision) -> ApprovalState:
+        """What the row becomes; a decision of the other kind than the row asks for is refused."""
+        of_unknown = STATE_OF_VERDICT.get(decision.decision)
+        if row["state"] == "unknown_effect" and of_unknown is None:
+            raise Conflict(
+                "The outcome of this call is not known: decide mark_done or try_again.", type="effect_unknown"
+            )
+        if row["state"] == "pending" and of_unknown is not None:
             raise Conflict(f"'{decision.decision}' is for calls whose outcome is not known.", type="not_unknown")
-        if decision.arguments is not None and state != "approved":
+        state = of_unknown or STATE_OF_DECISION[decision.decision]
+        if decision.arguments is not None and decision.decision not in ("approve", "approve_session"):
             raise InvalidRequest("Only an approval may change the arguments.")
         return state
 

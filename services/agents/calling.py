@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from schemas.errors import Failure, PermanentFailure
+from schemas.identifiers import new_id
 from schemas.runs import RunEventDraft
 from schemas.settings import AgentSettings
 from schemas.tools import ToolOutcome, ToolSpec
@@ -48,6 +51,10 @@ class Ready:
     undecided: bool = False
 
 
+class OutcomeStands(Exception):
+    """Another attempt's outcome was recorded first: what this one would write is undone."""
+
+
 class Calling:
     """Looks at the decision, the rights and the key at the moment of the call."""
 
@@ -63,9 +70,14 @@ class Calling:
         self._settings = settings
         self._failpoint = failpoint
 
-    async def run(self, work: TurnWork, step: str, approval_id: str | None = None) -> dict[str, int]:
-        """Counts: ok; `undecided` when nobody has decided yet. An outcome that stands is not made again."""
-        ready = await self._begin(work, step, approval_id)
+    async def run(
+        self, work: TurnWork, step: str, approval_id: str | None = None, handed_run_id: str | None = None
+    ) -> dict[str, int]:
+        """Counts: ok; `undecided` when nobody has decided yet, or the turn `handed_run_id` has not ended.
+
+        An outcome that stands is not made again.
+        """
+        ready = await self._begin(work, step, approval_id, handed_run_id)
         if ready.undecided:
             return {UNDECIDED: 1}
         if ready.stands:
@@ -79,11 +91,12 @@ class Calling:
             if not isinstance(made, ToolOutcome):
                 return await self._commit(work, step, ready, made)
             outcome = made
-        async with self._database.begin(work.tenant) as transaction:
-            await self._store(transaction, work, step, ready, outcome)
+        with contextlib.suppress(OutcomeStands):
+            async with self._database.begin(work.tenant) as transaction:
+                await self._store(transaction, work, step, ready, outcome)
         return {"ok": int(outcome.ok)}
 
-    async def _begin(self, work: TurnWork, step: str, approval_id: str | None) -> Ready:
+    async def _begin(self, work: TurnWork, step: str, approval_id: str | None, handed_run_id: str | None) -> Ready:
         async with self._database.begin(work.tenant) as transaction:
             rows = await turn_rows(transaction, work)
             kept = _kept_call(rows, step)
@@ -94,6 +107,10 @@ class Calling:
                 return replace(ready, stands=True)
             if approval_id is not None:
                 ready = await self._decided(transaction, ready, approval_id)
+            if handed_run_id is not None:
+                below = await runs_store.get(transaction, handed_run_id)
+                open_ = below is not None and below["ended_at"] is None
+                ready = replace(ready, undecided=open_, context=replace(context, child_run_id=handed_run_id))
             if ready.outcome is not None or ready.undecided:
                 return ready
             if await load_access(transaction, rows.actor) is None:
@@ -116,7 +133,8 @@ class Calling:
         approved = row["edited"] if row["edited"] is not None else row["arguments"]
         if args_hash(row["tool"], approved) != row["args_hash"] or row["tool"] != ready.kept.tool:
             return replace(ready, outcome=_refused("The approval was given for another call."))
-        return replace(ready, arguments=approved)
+        context = replace(ready.context, feedback=row["feedback"])
+        return replace(ready, arguments=approved, context=context)
 
     async def _reserved(self, transaction: Transaction, ready: Ready, spec: ToolSpec) -> Ready:
         """An effect that another attempt had begun is not tried again: nobody knows what became of it."""
@@ -142,32 +160,60 @@ class Calling:
 
     async def _commit(self, work: TurnWork, step: str, ready: Ready, write: WithinCommit) -> dict[str, int]:
         """The effect on our own rows and its record are one commit; refused, the record alone."""
-        try:
-            async with self._database.begin(work.tenant) as transaction:
-                outcome = await write(transaction)
-                await self._store(transaction, work, step, ready, outcome)
-        except ToolFailed as failed:
-            outcome = _refused(str(failed))
-            async with self._database.begin(work.tenant) as transaction:
-                await self._store(transaction, work, step, ready, outcome)
+        outcome = ToolOutcome()
+        with contextlib.suppress(OutcomeStands):
+            try:
+                async with self._database.begin(work.tenant) as transaction:
+                    outcome = await write(transaction)
+                    await self._store(transaction, work, step, ready, outcome)
+            except ToolFailed as failed:
+                outcome = _refused(str(failed))
+                async with self._database.begin(work.tenant) as transaction:
+                    await self._store(transaction, work, step, ready, outcome)
         return {"ok": int(outcome.ok)}
 
     async def _store(
         self, transaction: Transaction, work: TurnWork, step: str, ready: Ready, outcome: ToolOutcome
     ) -> None:
         """The outcome, its sources on record before anything of it can be said, and its event."""
+        if not await turns_store.store_outcome(transaction, work.run_id, step, outcome.model_dump(mode="json")):
+            raise OutcomeStands(step)
         used = sorted({(each.document_id, each.version) for each in outcome.used})
         if ready.rows.row["state"] == "waiting":
             await runs_store.resume(transaction, work.run_id)
         await documents_store.hold_sources(transaction, [document_id for document_id, _ in used])
         await answers_store.record_sources(transaction, [work.record, call_record(work.run_id, step)], used)
-        await turns_store.store_steps(transaction, work.run_id, {step: outcome.model_dump(mode="json")})
         if ready.tool is not None and not ready.tool.spec.idempotent:
-            state = "unknown" if outcome.effect == "unknown" else "done" if outcome.ok else "failed"
-            await effects_store.mark(transaction, ready.context.key, state)
+            await self._mark_effect(transaction, work, step, ready, outcome)
         told = RunEventDraft(type="tool.result", data=result_data(ready.kept.call_id, outcome))
         await run_event_log.append(transaction, work.run_id, [told])
         await scrub_store.withhold_if_removed(transaction, work.record)
+
+    async def _mark_effect(
+        self, transaction: Transaction, work: TurnWork, step: str, ready: Ready, outcome: ToolOutcome
+    ) -> None:
+        """What is not known becomes a request to look at it; what comes to be known closes that."""
+        assert ready.tool is not None
+        if outcome.effect != "unknown":
+            await effects_store.mark(transaction, ready.context.key, "done" if outcome.ok else "failed")
+            await approvals_store.known_after_all(transaction, work.run_id, step)
+            return
+        await effects_store.mark(transaction, ready.context.key, "unknown")
+        request = approvals_store.Request(
+            run_id=work.run_id,
+            own_run_id=work.run_id,
+            session_id=work.session_id,
+            step=step,
+            user_id=ready.rows.actor.user,
+            tool=ready.tool.spec.name,
+            risk=ready.tool.spec.risk,
+            args_hash=args_hash(ready.tool.spec.name, ready.arguments),
+            approver_roles=list(ready.rows.config.approver_roles),
+            space_id=None,
+            expires_at=transaction.now + timedelta(days=self._settings.approval_days),
+        )
+        words = approvals_store.Words(ready.arguments, reason=outcome.text)
+        await approvals_store.ask_about_unknown(transaction, new_id(), request, words)
 
     @staticmethod
     def _capped(outcome: ToolOutcome, spec: ToolSpec) -> ToolOutcome:

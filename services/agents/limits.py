@@ -5,7 +5,8 @@ from __future__ import annotations
 from schemas.agents import AgentLimits
 from schemas.errors import PermanentFailure
 from schemas.settings import AgentSettings
-from services.agents.transcript import Spent, Transcript
+from schemas.tools import Spent
+from services.agents.transcript import Transcript
 
 VERSION = 1
 EMPTY_REPLIES = 3
@@ -32,6 +33,19 @@ def require_room(transcript: Transcript, limits: AgentLimits, settings: AgentSet
             raise PermanentFailure("budget_exceeded", f"The turn has used {_shown(used)} of {_shown(bound)} ({named})")
     if sum(not reply.text.strip() and not reply.calls for reply in transcript.replies.values()) >= EMPTY_REPLIES:
         raise PermanentFailure("empty_reply", f"The model gave {EMPTY_REPLIES} empty replies")
+
+
+def slice_of(spent: Spent, limits: AgentLimits, settings: AgentSettings, parts: int) -> AgentLimits:
+    """What one of `parts` turns below may use of what is left; one token at least, so that it can say that it has none."""
+    tokens = min(limits.tokens or settings.tokens, settings.tokens) - spent.tokens
+    cost = min(limits.cost or settings.cost, settings.cost) - spent.cost
+    seconds = min(limits.wall_seconds or settings.wall_seconds, settings.wall_seconds) - spent.seconds
+    return AgentLimits(
+        iterations=limits.iterations,
+        tokens=max(1, tokens // parts),
+        cost=max(1e-9, cost / parts),
+        wall_seconds=max(1e-3, seconds),
+    )
 
 
 def must_conclude(transcript: Transcript, iteration: int, limits: AgentLimits, settings: AgentSettings) -> bool:

@@ -13,7 +13,7 @@ from schemas.settings import AgentSettings
 from schemas.tools import ToolOutcome, ToolSpec
 from services.agents import arguments, policy
 from services.agents.registry import ToolRegistry
-from services.agents.tool import About, CallContext, Tool, ToolFailed
+from services.agents.tool import About, CallContext, Handed, HandsOn, Tool, ToolFailed
 from services.agents.transcript import KeptCall, Transcript
 from services.gateways.chat_model import ModelCall
 
@@ -32,6 +32,7 @@ class PlannedCall:
     approval_id: str | None = None
     about: About = field(default_factory=About)
     args_hash: str = ""
+    handed: Handed | None = None
 
     @property
     def risk(self) -> str:
@@ -71,7 +72,8 @@ class Planning:
                 bound = f"PERDURE_AGENTS__CALLS_PER_REPLY={self._settings.calls_per_reply}"
                 planned.append(_answered(step, _unread(call), None, f"Too many calls in one reply ({bound})."))
                 continue
-            own = replace(context, step=step)
+            handed = context.handed + sum(each.handed is not None for each in planned)
+            own = replace(context, step=step, handed=handed)
             each = await self._one(step, call, config, granted, own)
             count = made[_same(each.kept)]
             made[_same(each.kept)] += 1
@@ -110,8 +112,17 @@ class Planning:
         if wanted == "deny":
             return _answered(step, kept, spec, f"Denied: in mode '{config.mode}' the tool '{spec.name}' is not run.")
         if wanted == "run":
-            return PlannedCall(step, kept, spec)
+            return self._run(step, kept, tool, read, context)
         return await self._asked(step, kept, tool, read, context)
+
+    @staticmethod
+    def _run(step: str, kept: KeptCall, tool: Tool, read: dict[str, Any], context: CallContext) -> PlannedCall:
+        if not isinstance(tool, HandsOn):
+            return PlannedCall(step, kept, tool.spec)
+        try:
+            return PlannedCall(step, kept, tool.spec, handed=tool.hand(context, read))
+        except ToolFailed as failed:
+            return _answered(step, kept, tool.spec, str(failed))
 
     async def _asked(
         self, step: str, kept: KeptCall, tool: Tool, read: dict[str, Any], context: CallContext

@@ -20,5 +20,7 @@ def verdict(
 ) -> Verdict:
     """`granted` are the (tool, risk) pairs that somebody approved for the rest of the session; they spare the asking, and
     allow nothing that the mode denies."""
+    if spec.asks:
+        return "ask"
     wanted = _ALWAYS_ASKED[mode] if spec.name in always_ask else _TABLE[mode][spec.risk]
     return "run" if wanted == "ask" and (spec.name, spec.risk) in granted else wanted

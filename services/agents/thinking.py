@@ -15,18 +15,18 @@ from schemas.identifiers import new_id
 from schemas.runs import RunEventDraft
 from schemas.settings import AgentSettings
 from schemas.tools import CallPlan
-from schemas.workflow_contracts import ASK_APPROVAL
-from services.agents import limits, prompting
+from services.agents import limits, opening_runs, prompting
 from services.agents.planning import Plan, PlannedCall, Planning
 from services.agents.registry import ToolRegistry
+from services.agents.repeating import is_repeat, repeated
 from services.agents.transcript import Reply, call_step, think_step
 from services.agents.turn_reading import TurnRows, TurnWork, turn_rows, turn_view
 from services.events.token_writer import TokenWriter
 from services.gateways.chat_model import ChatDelta, ChatEnd, ChatModel
 from services.retrieval.citation_marks import CitationStream
 from services.retrieval.citations import supplied_numbers
-from services.stores import approvals_store, run_event_log, runs_store, scrub_store, sessions_store, turns_store
-from services.stores.database import Database, Transaction
+from services.stores import run_event_log, runs_store, scrub_store, sessions_store, turns_store
+from services.stores.database import Database
 
 ChatModelFactory = Callable[[str], ChatModel]
 Failpoint = Callable[[str], None]
@@ -85,6 +85,12 @@ class Thinking:
         kept = begun.rows.steps.get(step)
         if kept is not None:
             return _thought(Reply.model_validate(kept))
+        brief = begun.rows.row["brief"]
+        if is_repeat(brief):
+            reply, plan = repeated(brief, begun.rows.transcript, iteration, self._registry)
+            await writer.write(reply.text)
+            await writer.flush()
+            return await self._store(work, begun.rows, step, reply, plan, attempt)
         began_at = time.monotonic()
         reply, end = await self._ask(begun, writer)
         offered = [] if begun.conclude else end.calls  # a model may ask for tools that it was not offered
@@ -96,7 +102,8 @@ class Thinking:
             update={
                 "calls": [planned.kept for planned in plan.calls],
                 "finish": end.finish_reason,
-                "final": begun.conclude or (not plan.calls and bool(reply.text.strip()) and end.finish_reason == "stop"),
+                "final": begun.conclude
+                or (not plan.calls and bool(reply.text.strip()) and end.finish_reason == "stop"),
                 "stop_tools": plan.stop_tools,
                 "input_tokens": end.input_tokens,
                 "output_tokens": end.output_tokens,
@@ -164,57 +171,16 @@ class Thinking:
             by_step = {each.step: each for each in plans}
             for planned in plan.calls:
                 if planned.approval_id is not None:
-                    await self._request(transaction, work, rows, planned, by_step[planned.step], reply)
+                    reason = reply.text.strip()[:REASON_CHARS] or None
+                    await opening_runs.ask(transaction, work, rows, planned, by_step[planned.step], reason)
+            spent = rows.transcript.spent() + reply.spent()
+            await opening_runs.hand_on(transaction, work, rows, plan, by_step, spent, self._settings)
             await run_event_log.append(
                 transaction, work.run_id, _events(plan, plans, expires.isoformat()), step=step, attempt=attempt
             )
             await turns_store.store_steps(transaction, work.run_id, results)
             await scrub_store.withhold_if_removed(transaction, work.record)
         return _thought(kept)
-
-    async def _request(
-        self,
-        transaction: Transaction,
-        work: TurnWork,
-        rows: TurnRows,
-        planned: PlannedCall,
-        plan: CallPlan,
-        reply: Reply,
-    ) -> None:
-        """The request and the run that waits for it; the turn's workflow starts that one."""
-        assert planned.approval_id is not None
-        assert planned.spec is not None
-        assert plan.child_run_id is not None
-        await runs_store.create(
-            transaction,
-            ASK_APPROVAL,
-            run_id=plan.child_run_id,
-            workflow_id=f"approval:{work.tenant}:{planned.approval_id}",
-            actor=rows.actor,
-            input_ref={"approval_id": planned.approval_id, "expires_at": plan.expires_at, "tool": planned.spec.name},
-            subject=planned.approval_id,
-            parent_id=work.run_id,
-            traceparent=rows.row["input_ref"].get("traceparent"),
-            start=False,
-        )
-        await approvals_store.ask(
-            transaction,
-            planned.approval_id,
-            run_id=work.run_id,
-            own_run_id=plan.child_run_id,
-            session_id=work.session_id,
-            step=planned.step,
-            user=rows.actor.user,
-            tool=planned.spec.name,
-            risk=planned.spec.risk,
-            arguments=planned.kept.arguments or {},
-            args_hash=planned.args_hash,
-            approver_roles=rows.config.approver_roles,
-            space_id=planned.about.space_id,
-            reason=reply.text.strip()[:REASON_CHARS] or None,
-            preview=planned.about.preview,
-            expires_at=transaction.now + timedelta(days=self._settings.approval_days),
-        )
 
 
 def _call_plan(planned: PlannedCall, expires_at: str) -> CallPlan:
@@ -227,8 +193,9 @@ def _call_plan(planned: PlannedCall, expires_at: str) -> CallPlan:
         alone=planned.spec.alone,
         timeout_s=planned.spec.timeout_s,
         approval_id=planned.approval_id,
-        child_run_id=new_id() if asked else None,
+        child_run_id=new_id() if asked or planned.handed is not None else None,
         expires_at=expires_at if asked else None,
+        handed=planned.handed is not None,
     )
 
 

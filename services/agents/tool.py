@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -24,6 +24,13 @@ class CallContext:
     session_id: str | None = None
     spaces: list[str] | None = None
     incognito: bool = False
+    tools: tuple[str, ...] = ()
+    depth: int = 0
+    handed: int = 0
+    """How often this turn has handed work on."""
+    child_run_id: str | None = None
+    feedback: str | None = None
+    """What a person said when they approved the call."""
 
     @property
     def key(self) -> str:
@@ -37,6 +44,14 @@ class About:
 
     preview: str | None = None
     space_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A turn below this one: its brief, and the tools it may use."""
+
+    brief: dict[str, Any]
+    tools: list[str]
 
 
 WithinCommit = Callable[[Transaction], Awaitable[ToolOutcome]]
@@ -60,6 +75,13 @@ class Tool(Protocol):
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome | WithinCommit:
         """Raises ToolFailed, or a Failure of the engines it needs: then the step waits or is tried again."""
         ...
+
+
+@runtime_checkable
+class HandsOn(Protocol):
+    """A tool whose call is a turn of another agent. `call` is made when that one has ended."""
+
+    def hand(self, context: CallContext, arguments: dict[str, Any]) -> Handed: ...
 
 
 def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from schemas.passages import Passage
-from schemas.tools import ToolOutcome
+from schemas.tools import Spent, ToolOutcome
 
 
 def think_step(iteration: int) -> str:
@@ -46,16 +46,13 @@ class Reply(BaseModel):
     ms: float = 0
     plans: list[dict[str, Any]] = Field(default_factory=list)
 
-
-@dataclass(frozen=True)
-class Spent:
-    """What a turn has used so far. `cost` counts what has a known price."""
-
-    tokens: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0
-    seconds: float = 0
+    def spent(self) -> Spent:
+        return Spent(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cost=self.cost or 0,
+            seconds=self.ms / 1000,
+        )
 
 
 @dataclass
@@ -92,10 +89,9 @@ class Transcript:
         return [by_number[n] for n in sorted(by_number)]
 
     def spent(self) -> Spent:
-        replies = list(self.replies.values())
-        read, written = sum(each.input_tokens for each in replies), sum(each.output_tokens for each in replies)
-        cost = sum(each.cost or 0 for each in replies)
-        return Spent(read + written, read, written, cost, sum(each.ms for each in replies) / 1000)
+        """By its replies, and by the turns it handed work to."""
+        own = (each.spent() for each in self.replies.values())
+        return sum((*own, *(outcome.spent for outcome in self.outcomes.values())), Spent())
 
     def calls_before(self, iteration: int) -> list[KeptCall]:
         return [call for n, reply in sorted(self.replies.items()) if n < iteration for call in reply.calls]

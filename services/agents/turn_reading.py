@@ -43,7 +43,16 @@ class TurnRows:
     def context(self, work: TurnWork, step: str) -> CallContext:
         incognito = bool(self.row["incognito"])
         return CallContext(
-            work.tenant, work.run_id, step, self.actor, work.session_id, self.config.spaces, incognito=incognito
+            work.tenant,
+            work.run_id,
+            step,
+            self.actor,
+            work.session_id,
+            self.config.spaces,
+            incognito=incognito,
+            tools=tuple(self.config.tools),
+            depth=self.row["depth"],
+            handed=sum(plan.get("handed", False) for each in self.transcript.replies.values() for plan in each.plans),
         )
 
 

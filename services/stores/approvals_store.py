@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,43 +22,56 @@ from services.stores.tables.agents import approval_contents, approvals
 OPEN_STATES = ("pending", "unknown_effect")
 
 
-async def ask(
-    transaction: Transaction,
-    approval_id: str,
-    *,
-    run_id: str,
-    own_run_id: str,
-    session_id: str | None,
-    step: str,
-    user: str,
-    tool: str,
-    risk: Risk,
-    arguments: dict[str, Any],
-    args_hash: str,
-    approver_roles: Sequence[str],
-    space_id: str | None,
-    reason: str | None,
-    preview: str | None,
-    expires_at: datetime,
+@dataclass(frozen=True)
+class Request:
+    """What is asked, for which step of which turn, and of whom. `own_run_id` is the run that waits for the decision."""
+
+    run_id: str
+    own_run_id: str
+    session_id: str | None
+    step: str
+    user_id: str
+    tool: str
+    risk: Risk
+    args_hash: str
+    approver_roles: list[str]
+    space_id: str | None
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a request says; it may repeat documents, so it is no part of any event."""
+
+    arguments: dict[str, Any]
+    reason: str | None = None
+    preview: str | None = None
+
+
+async def ask(transaction: Transaction, approval_id: str, request: Request, words: Words) -> None:
+    """A pending request. The caller makes the run that waits for it."""
+    await _open(transaction, approval_id, "approval.requested", "pending", request, words)
+
+
+async def ask_about_unknown(transaction: Transaction, approval_id: str, request: Request, words: Words) -> None:
+    """A call whose outcome nobody knows, for a person to look at. Nothing waits for it."""
+    await _open(transaction, approval_id, "approval.effect_unknown", "unknown_effect", request, words)
+
+
+async def _open(
+    transaction: Transaction, approval_id: str, type: str, state: str, request: Request, words: Words
 ) -> None:
-    """A pending request. Its own run waits for it; the caller makes that run."""
-    data = {
-        "run_id": run_id,
-        "own_run_id": own_run_id,
-        "session_id": session_id,
-        "step": step,
-        "user_id": user,
-        "tool": tool,
-        "risk": risk,
-        "args_hash": args_hash,
-        "approver_roles": list(approver_roles),
-        "space_id": space_id,
-        "state": "pending",
-        "expires_at": expires_at.isoformat(),
-    }
-    await _append(transaction, approval_id, "approval.requested", data, cause=run_id)
-    words = {"arguments": arguments, "reason": reason, "preview": preview}
-    await transaction.execute(insert(approval_contents).values(approval_id=approval_id, **words))
+    data = {**asdict(request), "state": state, "expires_at": request.expires_at.isoformat()}
+    await _append(transaction, approval_id, type, data, cause=request.run_id)
+    await transaction.execute(insert(approval_contents).values(approval_id=approval_id, **asdict(words)))
+
+
+async def known_after_all(transaction: Transaction, run_id: str, step: str) -> None:
+    """The outcome of a call that was taken for unknown has come: nobody has to look any more."""
+    wanted = (approvals.c.run_id == run_id, approvals.c.step == step, approvals.c.state == "unknown_effect")
+    for row in await transaction.all(select(approvals).where(*wanted)):
+        data = {"state": "approved", "decision": "known", "decided_at": transaction.now.isoformat()}
+        await _append(transaction, row["id"], "approval.effect_known", data)
 
 
 async def get(transaction: Transaction, approval_id: str, *, for_update: bool = False) -> Row | None:

@@ -58,7 +58,7 @@ async def _apply_run(transaction: Transaction, event: DomainEvent, run_id: str) 
 
 async def _apply_approval(transaction: Transaction, event: DomainEvent, approval_id: str) -> None:
     values = _columns(event, APPROVAL_COLUMNS)
-    if event.type == "approval.requested":
+    if event.type in ("approval.requested", "approval.effect_unknown"):
         row = {"id": approval_id, "tenant": event.tenant, "requested_at": event.time, **values}
         await transaction.execute(insert(approvals).values(**row))
         return

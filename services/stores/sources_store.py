@@ -30,6 +30,12 @@ async def standing(transaction: Transaction, actor: Actor, records: Sequence[str
     return Standing(row["unreadable"], row["outdated"])
 
 
+async def of_record(transaction: Transaction, record: str) -> list[tuple[str, int]]:
+    """The document versions that its text came from."""
+    rows = await transaction.all(select(sources).where(sources.c.record == record))
+    return sorted((row["document_id"], row["version"]) for row in rows)
+
+
 @lru_cache(ACTORS_KEPT)
 def _standing(actor: Actor) -> Prepared:
     unreadable = or_(documents.c.id.is_(None), not_(func.coalesce(readable(actor), false())))

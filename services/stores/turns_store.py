@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Text, bindparam, false, func, not_, or_, select, text, update
+from sqlalchemy import ARRAY, Boolean, Text, bindparam, false, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from schemas.access import Actor
@@ -47,6 +47,18 @@ _STORE_STEPS = Prepared(
 )
 
 
+_STORE_OUTCOME = Prepared(
+    text(
+        """
+        INSERT INTO run_steps (run_id, step, result) VALUES (:run_id, :step, :result)
+        ON CONFLICT (run_id, step) DO UPDATE SET result = excluded.result
+        WHERE run_steps.result IS NULL OR (run_steps.result->>'effect' = 'unknown' AND :known)
+        RETURNING run_id
+        """
+    ).bindparams(bindparam("result", type_=JSONB), bindparam("known", type_=Boolean))
+)
+
+
 async def create(
     transaction: Transaction,
     run_id: str,
@@ -80,6 +92,13 @@ async def steps(transaction: Transaction, run_id: str) -> dict[str, Any]:
 
 async def store_steps(transaction: Transaction, run_id: str, results: dict[str, Any]) -> None:
     await transaction.run(_STORE_STEPS, {"run_id": run_id, "results": results})
+
+
+async def store_outcome(transaction: Transaction, run_id: str, step: str, outcome: dict[str, Any]) -> bool:
+    """The one outcome of a call; a known one replaces one that was unknown. False when another attempt's stands."""
+    known = outcome["effect"] != "unknown"
+    row = {"run_id": run_id, "step": step, "result": outcome, "known": known}
+    return await transaction.scalar(_STORE_OUTCOME, row) is not None
 
 
 async def grants(transaction: Transaction, session_id: str) -> set[tuple[str, str]]:

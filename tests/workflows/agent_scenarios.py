@@ -36,6 +36,8 @@ ASKED = CallPlan(
     expires_at=(datetime.now(UTC) + timedelta(days=7)).isoformat(),
 )
 
+HANDED = CallPlan(step="call:1.0", tool="delegate", alone=False, child_run_id="run-3", handed=True)
+
 
 def approval_fields(days: float = 7) -> dict[str, str]:
     expires = datetime.now(UTC) + timedelta(days=days)
@@ -76,6 +78,21 @@ APPROVED = Scenario(
     "approved",
     TURN,
     {"think": [Thought(calls=[ASKED]), FINAL], "look_at_approval": [OVER]},
+)
+HANDED_ON = Scenario(
+    AGENT_TURN,
+    "handed_on",
+    TURN,
+    {"think": [Thought(calls=[HANDED]), FINAL, FINAL], "call_tool": [StepResult()]},
+)
+HANDED_ON_AND_LOST = Scenario(
+    AGENT_TURN,
+    "handed_on_and_lost",
+    TURN,
+    {
+        "think": [Thought(calls=[HANDED]), FINAL, FINAL],
+        "finish_turn": [permanent("internal", "cannot be written"), StepResult()],
+    },
 )
 UNDECIDED = Scenario(
     AGENT_TURN,
@@ -160,7 +177,7 @@ TURN_LOST = Scenario(
 )
 
 RECORDED = (
-    SPOKEN, CALLED, BESIDE, APPROVED, UNDECIDED, STEERED, STOPPED_THINKING, STOPPED_CALLING, STOPPED_ASKING,
+    SPOKEN, CALLED, BESIDE, APPROVED, HANDED_ON, HANDED_ON_AND_LOST, UNDECIDED, STEERED, STOPPED_THINKING, STOPPED_CALLING, STOPPED_ASKING,
     OUT_OF_BUDGET, TURN_NOT_OURS, TURN_WAITS, DECIDED, NOBODY, WITHDRAWN, REQUEST_NOT_OURS, ONE_MESSAGE, WOKEN, ADOPTED,
     TURN_LOST,
 )  # fmt: skip

@@ -61,6 +61,23 @@ async def test_a_call_whose_request_was_lost_is_asked_for_again_and_never_made_u
     assert finished.end == WorkflowEnd(state="succeeded")
 
 
+async def test_work_handed_on_is_a_turn_of_its_own_and_its_outcome_is_taken_when_that_has_ended(
+    environment: WorkflowEnvironment,
+) -> None:
+    finished = await play(environment, scenarios.HANDED_ON)
+    runs = [(name, argument.run_id) for name, argument in finished.activities.calls]
+    assert runs == [
+        ("think", "run-1"), ("think", "run-3"), ("finish_turn", "run-3"), ("call_tool", "run-1"), ("think", "run-1"),
+        ("finish_turn", "run-1"),
+    ]  # fmt: skip
+
+
+async def test_a_turn_below_that_leaves_no_end_is_recorded_as_lost(environment: WorkflowEnvironment) -> None:
+    finished = await play(environment, scenarios.HANDED_ON_AND_LOST)
+    assert finished.activities.argument_of("fail_turn").run_id == "run-3"
+    assert finished.end == WorkflowEnd(state="succeeded")
+
+
 async def test_a_word_that_comes_while_the_turn_ends_is_thought_about(environment: WorkflowEnvironment) -> None:
     finished = await play(environment, scenarios.STEERED)
     assert finished.activities.names_called() == ["think", "finish_turn", "think", "finish_turn"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
+
+from sqlalchemy import select
 
 from infra.agent_wiring import build_registry
 from schemas.agents import AgentDraft, AgentView
@@ -30,8 +33,9 @@ from services.agents.tool import About, CallContext
 from services.agents.turn_ending import TurnEnding
 from services.agents.turn_reading import TurnWork
 from services.gateways.select_chat_model import chat_models
-from services.stores import runs_store
+from services.stores import runs_store, turns_store
 from services.stores.database import Row
+from services.stores.tables.runs import runs
 from tests.fakes.openai_server import OpenAIServer, Reply
 from tests.world.builders import Person, World
 
@@ -62,12 +66,17 @@ class Bell:
     def __init__(self) -> None:
         self.heard: list[dict[str, Any]] = []
         self.breaks: BaseException | None = None
+        self.begun = asyncio.Event()
+        self.waits: asyncio.Event | None = None
 
     async def about(self, context: CallContext, arguments: dict[str, Any]) -> About:
         return About(preview=f"rings {arguments.get('times', 1)} times")
 
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         self.heard.append(arguments)
+        self.begun.set()
+        if self.waits is not None:
+            await self.waits.wait()
         if self.breaks is not None:
             raise self.breaks
         return ToolOutcome(text="It rang.", summary="It rang.", effect="done")
@@ -164,7 +173,10 @@ class Agency:
                 viewer = self.shown_to or self.world.root
                 await decide(await self.approvals.get(viewer.actor, call.approval_id))
             await self.waiting.look(work.tenant, call.child_run_id, call.approval_id, outcome)
-        await self.calling.run(work, call.step, call.approval_id)
+        below = call.child_run_id if call.handed else None
+        if below is not None:
+            await self.turn(TurnWork(work.tenant, below), decide)
+        await self.calling.run(work, call.step, call.approval_id, below)
 
     async def _cancel_wished(self, work: TurnWork) -> bool:
         async with self.world.database.begin(work.tenant) as transaction:
@@ -177,6 +189,19 @@ class Agency:
             row = await runs_store.get(transaction, run_id)
         assert row is not None
         return row
+
+    async def children(self, run_id: str) -> list[Row]:
+        """Runs of this run, requests for approval left out."""
+        async with self.world.database.begin(self.world.root.actor.tenant) as transaction:
+            statement = select(runs).where(runs.c.parent_id == run_id, runs.c.kind == "turn").order_by(runs.c.id)
+            return list(await transaction.all(statement))
+
+    async def config(self, run_id: str) -> dict[str, Any]:
+        """What a turn works under."""
+        async with self.world.database.begin(self.world.root.actor.tenant) as transaction:
+            row = await turns_store.get(transaction, run_id)
+        assert row is not None
+        return dict(row["config"])
 
     async def events(self, run_id: str, type: str | None = None) -> list[RunEvent]:
         found = await self.world.events(run_id)
@@ -211,8 +236,8 @@ class Agency:
 
 
 def build_agency(world: World, server: OpenAIServer, **limits: Any) -> Agency:
-    settings, database = world.settings, world.database
-    agent_settings = AgentSettings(**limits)
+    database, agent_settings = world.database, AgentSettings(**limits)
+    settings = world.settings.model_copy(update={"agents": agent_settings})
     bell = Bell()
     registry = build_registry(database, world.blobs, world.reception, world.finding, settings)
     registry.add(bell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -10,8 +11,10 @@ from sqlalchemy import update
 
 from schemas.approvals import ApprovalView, Decision
 from schemas.errors import Conflict, InvalidRequest, NotFound
+from schemas.tools import CallPlan
 from services.agents.turn_reading import TurnWork
 from services.events import rebuild
+from services.stores import document_views
 from services.stores.tables.agents import approvals as approvals_table
 from tests.fakes.openai_server import Reply
 from tests.integration.agents.agency import Agency, calls
@@ -255,21 +258,89 @@ async def started(agency: Agency, session: str, run_id: str) -> TurnWork:
     return work
 
 
-async def test_a_call_with_an_effect_that_was_cut_off_is_unknown_and_never_made_twice(agency: Agency) -> None:
+async def cut_off(agency: Agency, session: str) -> tuple[TurnWork, CallPlan]:
+    """A turn whose bell was rung by an attempt that never told what came of it."""
     agency.plan(Reply(calls=[calls("ring_bell", times=1)]), Reply(text="I do not know whether it rang."))
-    session = await agency.session()
-    run_id = await agency.say(session, ASK)
-    work = await started(agency, session, run_id)
+    work = await started(agency, session, await agency.say(session, ASK))
     (call,) = (await agency.thinking.run(work, 1, "attempt-1")).calls
     agency.bell.breaks = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         await agency.call(work, call, agency.decision("approve"))
     agency.bell.breaks = None
     await agency.calling.run(work, call.step, call.approval_id)
+    return work, call
+
+
+async def test_a_call_with_an_effect_that_was_cut_off_is_unknown_and_never_made_twice(agency: Agency) -> None:
+    work, call = await cut_off(agency, await agency.session())
     await agency.calling.run(work, call.step, call.approval_id)
     assert len(agency.bell.heard) == 1
-    (result,) = [event.data for event in await agency.events(run_id, "tool.result")]
+    (result,) = [event.data for event in await agency.events(work.run_id, "tool.result")]
     assert (result["ok"], result["effect"]) == (False, "unknown")
+    (unknown,) = await agency.approvals.newest(agency.world.root.actor, "unknown_effect", None, 10)
+    assert (unknown.tool, unknown.arguments, unknown.run_id) == ("ring_bell", {"times": 1}, work.run_id)
+
+
+async def test_a_person_marks_an_unknown_effect_as_done_once(agency: Agency) -> None:
+    await cut_off(agency, await agency.session())
+    (unknown,) = await agency.approvals.newest(agency.world.root.actor, "unknown_effect", None, 10)
+    with pytest.raises(Conflict, match="mark_done or try_again"):
+        await agency.decision("approve")(unknown)
+    await agency.decision("mark_done")(unknown)
+    with pytest.raises(Conflict):
+        await agency.decision("try_again")(unknown)
+    assert (await agency.approvals.get(agency.world.root.actor, unknown.id)).state == "approved"
+    assert len(agency.bell.heard) == 1
+
+
+async def test_an_unknown_effect_is_tried_again_by_a_run_of_its_own_and_asks_no_model(agency: Agency) -> None:
+    work, _ = await cut_off(agency, await agency.session())
+    (unknown,) = await agency.approvals.newest(agency.world.root.actor, "unknown_effect", None, 10)
+    asked = len(agency.server.received)
+    decided = await agency.approvals.decide(agency.world.root.actor, unknown.id, Decision(decision="try_again"))
+    assert decided.run_id not in (None, work.run_id)
+    await agency.turn(TurnWork(work.tenant, str(decided.run_id)))
+    assert [len(agency.bell.heard), len(agency.server.received)] == [2, asked]
+    run = await agency.run(str(decided.run_id))
+    assert (run["state"], run["parent_id"]) == ("succeeded", work.run_id)
+    assert [event.data["text"] for event in await agency.events(run["id"], "answer.text")] == ["It rang."]
+
+
+async def test_an_outcome_that_comes_late_replaces_the_unknown_one_and_closes_its_request(agency: Agency) -> None:
+    session = await agency.session()
+    work = await started(agency, session, await agency.say(session, ASK))
+    agency.plan(Reply(calls=[calls("ring_bell", times=1)]), Reply(text="It rang."))
+    (call,) = (await agency.thinking.run(work, 1, "attempt-1")).calls
+    assert call.approval_id is not None
+    await agency.decision("approve")(await agency.approvals.get(agency.world.root.actor, call.approval_id))
+    agency.bell.waits = asyncio.Event()
+    slow = asyncio.create_task(agency.calling.run(work, call.step, call.approval_id))
+    await agency.bell.begun.wait()
+    await agency.calling.run(work, call.step, call.approval_id)
+    assert [each.tool for each in await agency.approvals.newest(agency.world.root.actor, "unknown_effect", None, 10)]
+    agency.bell.waits.set()
+    await slow
+    assert await agency.approvals.newest(agency.world.root.actor, "unknown_effect", None, 10) == []
+    await agency.thinking.run(work, 2, "attempt-2")
+    assert [message["content"] for message in agency.shown() if message["role"] == "tool"] == ["It rang."]
+    assert len(agency.bell.heard) == 1
+
+
+async def test_two_attempts_of_one_call_leave_one_outcome_and_one_event(agency: Agency) -> None:
+    session = await agency.session()
+    space = await agency.world.space(agency.world.root)
+    agency.plan(Reply(calls=[write(space)]), Reply(text="Done."))
+    work = await started(agency, session, await agency.say(session, ASK))
+    (call,) = (await agency.thinking.run(work, 1, "attempt-1")).calls
+    assert call.approval_id is not None
+    await agency.decision("approve")(await agency.approvals.get(agency.world.root.actor, call.approval_id))
+    await asyncio.gather(*(agency.calling.run(work, call.step, call.approval_id) for _ in range(4)))
+    assert len(await agency.events(work.run_id, "tool.result")) == 1
+    async with agency.world.database.begin(work.tenant) as transaction:
+        (document,) = await document_views.newest_first(
+            transaction, agency.world.root.actor, space_id=space, state=None, tag=None, before=None, limit=10
+        )
+    assert document.version == 1
 
 
 async def test_requests_and_decisions_are_rebuilt_from_their_events(agency: Agency) -> None:

@@ -70,7 +70,7 @@ async def test_calls_and_their_results_go_both_ways_and_broken_arguments_stay_as
     server.script(
         "chat", Reply(text="I ring.", calls=[{"name": "ring", "arguments": '{"times": 1}', "id": "call-1"}, broken])
     )
-    said = [
+    said: list[Turn | ToolResult] = [
         Turn("user", "Ring."),
         Turn("assistant", "", [ModelCall("call-0", "ring", "{}")]),
         ToolResult("call-0", "ring", "It rang."),
