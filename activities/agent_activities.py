@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from temporalio import activity
 
 from activities.run_activities import claim_run, claiming, end_run
@@ -85,12 +87,15 @@ class AgentActivities:
         result = await self._runner.run_all(input, *steps)
         if result.status != "done" or planned is None:
             return Thought(**result.model_dump())
-        quick = [call for call in planned.calls if call.quick]
+        quick = list(takewhile(lambda call: call.quick, planned.calls))  # what follows another call waits for it
         made = await self._runner.run_all(input, *(self._quick_call(input, call.step) for call in quick))
         if made.status != "done":
             return Thought(**made.model_dump())
-        rest = [call for call in planned.calls if not call.quick]
-        return Thought(calls=rest, final=planned.final, counts={"calls": len(planned.calls)} if planned.calls else {})
+        return Thought(
+            calls=planned.calls[len(quick) :],
+            final=planned.final,
+            counts={"calls": len(planned.calls)} if planned.calls else {},
+        )
 
     def _quick_call(self, input: ThinkInput, step: str) -> Step:
         return Step(step, lambda: self._calling.run(_work(input), step), place="call")

@@ -80,7 +80,14 @@ async def _run(
     client = await temporal_client.connect(settings, addresses.temporal_address)
     await temporal_client.require_search_attributes(client)
     eager = settings.temporal_address is None
-    engines = wiring.build_engines(settings, addresses.database_url, client, data_dir.path, eager=eager)
+    engines = wiring.build_engines(
+        settings,
+        addresses.database_url,
+        client,
+        data_dir.path,
+        eager=eager,
+        sandboxes=stack.sandboxes,
+    )
     parts.push_async_callback(engines.close)
     await registration.register_all(engines.database)  # before the first fact: a consumer is owed what follows
     key_file, _ = await asyncio.gather(admin_key.ensure_admin_key(engines.database, data_dir.keys), engines.open())

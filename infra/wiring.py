@@ -18,14 +18,16 @@ from activities.ingest_activities import IngestActivities
 from activities.removal_activities import RemovalActivities
 from activities.run_activities import RunActivities
 from activities.step_runner import StepRunner
-from infra.agent_wiring import agent_activities, build_registry
+from infra.agent_wiring import StartLocally, agent_activities, build_registry, sandboxes_at
 from schemas.settings import Settings
 from schemas.workflow_contracts import INGEST_QUEUE, INTERACTIVE_QUEUE
 from services.access.identity import Identity
 from services.agents.agents import Agents
 from services.agents.approvals import Approvals
+from services.agents.artifacts import Artifacts
 from services.agents.registry import ToolRegistry
 from services.agents.sessions import Sessions
+from services.agents.workspace import Connect
 from services.answers.asking import Asking
 from services.answers.generating import Generating
 from services.answers.retrieving import Retrieving
@@ -82,6 +84,7 @@ class Engines:
     texts: TextPool
     fetch: SafeFetch
     temporal: TemporalGateway
+    sandboxes: Connect | None
 
     async def open(self) -> None:
         await self.vectors.open()
@@ -99,7 +102,15 @@ class Engines:
         await self.database.close()
 
 
-def build_engines(settings: Settings, database_url: str, temporal: Client, data: Path, *, eager: bool) -> Engines:
+def build_engines(
+    settings: Settings,
+    database_url: str,
+    temporal: Client,
+    data: Path,
+    *,
+    eager: bool,
+    sandboxes: StartLocally | None = None,
+) -> Engines:
     """`data` holds the embedded indexes and blobs; a URL in the settings takes the place of each."""
     return Engines(
         settings=settings,
@@ -112,6 +123,7 @@ def build_engines(settings: Settings, database_url: str, temporal: Client, data:
         texts=TextPool(settings.parsing, settings.chunking),
         fetch=SafeFetch(settings.fetch, settings.limits.upload_bytes),
         temporal=TemporalGateway(temporal, eager_start=eager),
+        sandboxes=sandboxes_at(settings, os.environ, sandboxes),
     )
 
 
@@ -165,7 +177,7 @@ def build_services(engines: Engines, delivery: OutboxDelivery, failpoint: Callab
     recall = Recall(engines.vectors, engines.keywords, engines.model, settings.retrieval)
     finding = Finding(database, recall, engines.vectors, settings.retrieval)
     asking = Asking(database, delivery.deliver_head, settings.answers, settings.chat_model, current_traceparent)
-    registry = build_registry(database, engines.blobs, reception, finding, settings)
+    registry = build_registry(database, engines.blobs, reception, finding, engines.sandboxes, settings)
     return Services(
         engines=engines,
         delivery=delivery,
@@ -271,4 +283,5 @@ def build_serving(services: Services, probes: Sequence[EngineProbe]) -> Serving:
         agents=services.agents,
         sessions=services.sessions,
         approvals=services.approvals,
+        artifacts=Artifacts(engines.database, engines.blobs),
     )

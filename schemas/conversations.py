@@ -74,3 +74,16 @@ class MessageView(BaseModel):
     citations: list[Citation] = Field(default_factory=list)
     created_at: datetime
     read_at: datetime | None
+
+
+class ArtifactView(BaseModel):
+    """A file that a run left behind; `withheld` ones have no name and cannot be read."""
+
+    id: str
+    run_id: str
+    session_id: str | None
+    name: str | None
+    media_type: str
+    bytes: int
+    withheld: bool = False
+    created_at: datetime

@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from schemas.sandboxes import SandboxLimits
+
 
 class Section(BaseModel):
     """A group of settings: unknown names are refused, values cannot change."""
@@ -110,7 +112,21 @@ class AgentSettings(Section):
     fan_out: int = Field(8, ge=0, description="agents that one turn may hand work to")
     read_tokens: int = Field(6_000, ge=200, description="tokens of text that one reading of a document gives")
     approval_days: float = Field(7, gt=0, le=7, description="days after which a request for approval expires")
+    user_tokens_per_day: int | None = Field(None, ge=1, description="tokens one user's turns may use in 24 hours")
+    user_cost_per_day: float | None = Field(None, gt=0, description="US dollars one user's turns may cost in 24 hours")
+    tenant_tokens_per_day: int | None = Field(None, ge=1, description="tokens all turns may use in 24 hours")
+    tenant_cost_per_day: float | None = Field(None, gt=0, description="US dollars all turns may cost in 24 hours")
     queued_messages: int = Field(100, ge=1, description="messages of one session that may wait for their turn")
+
+
+class SandboxSettings(Section):
+    """Where agents run commands. Without E2B_API_KEY in the environment: on this machine, over bubblewrap."""
+
+    local: bool = Field(True, description="serve sandboxes on this machine when no other ones are set up")
+    limits: SandboxLimits = Field(default_factory=SandboxLimits, description="bounds of a sandbox of this machine")
+    idle_s: int = Field(600, ge=10, description="seconds after which an unused sandbox is put away; its files are kept")
+    command_s: float = Field(600, gt=0, description="longest that one command of an agent may take, in seconds")
+    file_bytes: int = Field(20_000_000, ge=1, description="size of one file that is taken out of a sandbox, in bytes")
 
 
 class LimitSettings(Section):
@@ -208,6 +224,7 @@ class Settings(Section):
     retrieval: RetrievalSettings = RetrievalSettings()
     answers: AnswerSettings = AnswerSettings()
     agents: AgentSettings = AgentSettings()
+    sandboxes: SandboxSettings = SandboxSettings()
     limits: LimitSettings = LimitSettings()
     fetch: FetchSettings = FetchSettings()
     work: WorkSettings = WorkSettings()

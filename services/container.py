@@ -13,12 +13,21 @@ from schemas.access import Actor
 from schemas.agents import AgentDraft, AgentView
 from schemas.answers import AnswerRequest, AnswerStarted, AnswerView
 from schemas.approvals import ApprovalView, Decided, Decision
-from schemas.conversations import ForkDraft, MessageAccepted, MessageDraft, MessageView, SessionDraft, SessionView
+from schemas.conversations import (
+    ArtifactView,
+    ForkDraft,
+    MessageAccepted,
+    MessageDraft,
+    MessageView,
+    SessionDraft,
+    SessionView,
+)
 from schemas.documents import Receipt, Upload
 from schemas.search import SearchRequest, SearchResult
 from schemas.settings import Settings
 from services.access.authenticate import Caller
 from services.access.identity import Identity
+from services.agents.artifacts import ArtifactContent
 from services.events.run_event_hub import RunEventHub
 from services.stores.database import Database
 
@@ -79,6 +88,13 @@ class ApprovalsPort(Protocol):
     async def decide(self, actor: Actor, approval_id: str, decision: Decision) -> Decided: ...
 
 
+class ArtifactsPort(Protocol):
+    """Files that runs left behind (`services/agents/artifacts.py`)."""
+
+    async def of_run(self, actor: Actor, run_id: str, after: str, limit: int) -> list[ArtifactView]: ...
+    async def content(self, actor: Actor, artifact_id: str) -> ArtifactContent: ...
+
+
 class BlobPort(Protocol):
     """Bytes by key (`services/stores/blob_store.py`)."""
 
@@ -126,3 +142,4 @@ class Serving(Stream):
     agents: AgentsPort
     sessions: SessionsPort
     approvals: ApprovalsPort
+    artifacts: ArtifactsPort

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import groupby
 
 from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
@@ -76,17 +77,22 @@ class AgentTurn(CancellableRun):
                 return status
 
     async def _make(self, input: TurnInput, calls: Sequence[CallPlan]) -> str:
-        """Requests go out at once; calls that may stand beside others run together, the rest in the model's order."""
+        """In the model's order; neighbours that may stand beside others are made together. Requests go out at once."""
         asked = {call.step: asyncio.ensure_future(self._asked(input, call)) for call in calls if call.approval_id}
-        beside = [call for call in calls if not call.alone and not call.approval_id]
-        statuses = [each.status for each in await asyncio.gather(*(self._call(input, call) for call in beside))]
-        for call in calls:
-            if call in beside:
-                continue
-            if call.step in asked:
-                await asked[call.step]
-            statuses.append((await self._call(input, call)).status)
-        return next((status for status in statuses if status != "done"), "done")
+        for alone, group in groupby(calls, key=lambda call: call.alone or call.approval_id is not None):
+            if not alone:
+                made = await asyncio.gather(*(self._call(input, call) for call in group))
+            else:
+                made = [await self._after(asked.get(call.step), input, call) for call in group]
+            stopped = next((each.status for each in made if each.status != "done"), None)
+            if stopped is not None:
+                return stopped
+        return "done"
+
+    async def _after(self, asked: asyncio.Future[None] | None, input: TurnInput, call: CallPlan) -> StepResult:
+        if asked is not None:
+            await asked
+        return await self._call(input, call)
 
     async def _call(self, input: TurnInput, call: CallPlan) -> StepResult:
         made = CallInput(

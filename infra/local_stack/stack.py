@@ -15,6 +15,7 @@ from infra.local_stack.kafka_engine import KafkaEngine
 from infra.local_stack.ports import RememberedPorts
 from infra.local_stack.postgres_engine import PostgresEngine
 from infra.local_stack.postgres_identity import choose_identity, installed_programs
+from infra.local_stack.sandbox_engine import SandboxEngine
 from infra.local_stack.supervised_process import Command, Program, SupervisedProcess
 from infra.local_stack.temporal_engine import TemporalEngine
 from schemas.settings import Settings
@@ -64,6 +65,9 @@ class LocalStack:
         self._postgres: PostgresEngine | None = None
         self._engines: dict[str, SupervisedProcess] = {}
         self._children: dict[str, SupervisedProcess] = {}
+        self._ports: RememberedPorts | None = None
+        self._sandboxes: SandboxEngine | None = None
+        self._starting_sandboxes = asyncio.Lock()
 
     async def start(self) -> EngineAddresses:
         """Ends what a killed run left, then starts all engines at once; returns when each of them answers.
@@ -86,6 +90,7 @@ class LocalStack:
         self._postgres = None if settings.database_url else _postgres(data_dir)
         temporal = None if settings.temporal_address else TemporalEngine(data_dir, ports, settings.temporal_namespace)
         kafka = None if settings.kafka_bootstrap else KafkaEngine(data_dir, ports)
+        self._ports = ports
         programs: list[Program] = [program for program in (self._postgres, temporal, kafka) if program is not None]
         self._engines = {program.name: self._supervise(program) for program in programs}
         async with asyncio.TaskGroup() as group:
@@ -97,6 +102,21 @@ class LocalStack:
             temporal_ui_url=temporal.ui_url if temporal else None,
             kafka_bootstrap=kafka.bootstrap if kafka else str(settings.kafka_bootstrap),
         )
+
+    async def sandboxes(self) -> SandboxEngine:
+        """The sandbox server, started by whoever asks first: most starts of a machine run no command of an agent.
+
+        Raises EngineDown when it does not come up.
+        """
+        async with self._starting_sandboxes:
+            if self._sandboxes is None:
+                assert self._ports is not None
+                engine = SandboxEngine(self._data_dir, self._ports, self._settings.sandboxes.limits)
+                child = self._supervise(engine)
+                self._children[engine.name] = child
+                await child.start()
+                self._sandboxes = engine
+            return self._sandboxes
 
     async def run_child(
         self,
@@ -120,7 +140,7 @@ class LocalStack:
         await _stop_all([*self._children.values()])
         await _stop_all([engine for name, engine in self._engines.items() if name != PostgresEngine.name])
         await _stop_all([engine for name, engine in self._engines.items() if name == PostgresEngine.name])
-        self._children, self._engines = {}, {}
+        self._children, self._engines, self._sandboxes = {}, {}, None
         if self._postgres is not None:
             self._postgres.clean_up()
             self._postgres = None

@@ -18,7 +18,7 @@ from services.access.load_access import load_access
 from services.agents.arguments import args_hash
 from services.agents.registry import ToolRegistry
 from services.agents.thinking import result_data
-from services.agents.tool import CallContext, Tool, ToolFailed, WithinCommit
+from services.agents.tool import Abandons, CallContext, Tool, ToolFailed, WithinCommit
 from services.agents.transcript import KeptCall
 from services.agents.turn_reading import TurnRows, TurnWork, call_record, turn_rows
 from services.stores import (
@@ -141,7 +141,7 @@ class Calling:
         digest = args_hash(spec.name, ready.arguments)
         if await effects_store.reserve(transaction, ready.context.key, digest):
             return ready
-        return replace(ready, outcome=unknown_outcome(spec.name))
+        return replace(ready, outcome=unknown_outcome(spec))
 
     async def _call(self, tool: Tool, ready: Ready) -> ToolOutcome | WithinCommit:
         try:
@@ -151,11 +151,16 @@ class Calling:
             return _refused(str(failed))
         except TimeoutError:
             said = f"The tool '{tool.spec.name}' did not end within {tool.spec.timeout_s:g} s."
-            return _refused(said) if tool.spec.idempotent else unknown_outcome(tool.spec.name, said)
+            return _refused(said) if tool.spec.idempotent else unknown_outcome(tool.spec, said)
         except Failure:
             if tool.spec.idempotent:
                 raise
-            return unknown_outcome(tool.spec.name)
+            return unknown_outcome(tool.spec)
+        except asyncio.CancelledError:
+            if isinstance(tool, Abandons):
+                with contextlib.suppress(Failure):
+                    await asyncio.shield(tool.abandon(ready.context))
+            raise
         return self._capped(made, tool.spec) if isinstance(made, ToolOutcome) else made
 
     async def _commit(self, work: TurnWork, step: str, ready: Ready, write: WithinCommit) -> dict[str, int]:
@@ -199,6 +204,8 @@ class Calling:
             await approvals_store.known_after_all(transaction, work.run_id, step)
             return
         await effects_store.mark(transaction, ready.context.key, "unknown")
+        if ready.tool.spec.risk == "read":  # nothing outside was touched: the model itself can look
+            return
         request = approvals_store.Request(
             run_id=work.run_id,
             own_run_id=work.run_id,
@@ -224,8 +231,9 @@ class Calling:
         return outcome.model_copy(update={"text": text})
 
 
-def unknown_outcome(tool: str, why: str = "The call was cut off in the middle.") -> ToolOutcome:
-    said = f"{why} Whether '{tool}' had its effect is not known; it is not tried again. A person has to look."
+def unknown_outcome(spec: ToolSpec, why: str = "The call was cut off in the middle.") -> ToolOutcome:
+    who = "Look what is there before you go on." if spec.risk == "read" else "A person has to look."
+    said = f"{why} Whether '{spec.name}' had its effect is not known; it is not tried again. {who}"
     return ToolOutcome(ok=False, text=said, summary="outcome unknown", effect="unknown")
 
 

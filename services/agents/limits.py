@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from schemas.agents import AgentLimits
 from schemas.errors import PermanentFailure
 from schemas.settings import AgentSettings
@@ -33,6 +35,18 @@ def require_room(transcript: Transcript, limits: AgentLimits, settings: AgentSet
             raise PermanentFailure("budget_exceeded", f"The turn has used {_shown(used)} of {_shown(bound)} ({named})")
     if sum(not reply.text.strip() and not reply.calls for reply in transcript.replies.values()) >= EMPTY_REPLIES:
         raise PermanentFailure("empty_reply", f"The model gave {EMPTY_REPLIES} empty replies")
+
+
+def require_day(day: Mapping[str, float], settings: AgentSettings) -> None:
+    """PermanentFailure("budget_exceeded") when the user, or the whole tenant, has used up the last 24 hours' budget."""
+    for whose in ("user", "tenant"):
+        for what in ("tokens", "cost"):
+            bound = getattr(settings, f"{whose}_{what}_per_day")
+            used = float(day[f"{whose}_{what}"])
+            if bound is not None and used >= bound:
+                setting = f"PERDURE_AGENTS__{whose.upper()}_{what.upper()}_PER_DAY"
+                said = f"The {whose} has used {_shown(used)} of {_shown(bound)} {what} in 24 hours ({setting})"
+                raise PermanentFailure("budget_exceeded", said)
 
 
 def slice_of(spent: Spent, limits: AgentLimits, settings: AgentSettings, parts: int) -> AgentLimits:

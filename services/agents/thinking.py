@@ -25,7 +25,7 @@ from services.events.token_writer import TokenWriter
 from services.gateways.chat_model import ChatDelta, ChatEnd, ChatModel
 from services.retrieval.citation_marks import CitationStream
 from services.retrieval.citations import supplied_numbers
-from services.stores import run_event_log, runs_store, scrub_store, sessions_store, turns_store
+from services.stores import run_event_log, runs_store, scrub_store, sessions_store, turns_store, usage_store
 from services.stores.database import Database
 
 ChatModelFactory = Callable[[str], ChatModel]
@@ -123,6 +123,7 @@ class Thinking:
             view = await turn_view(transaction, work, rows, self._settings.history_messages)
             if think_step(iteration) not in rows.steps:
                 limits.require_room(rows.transcript, rows.config.limits, self._settings)
+                limits.require_day(await usage_store.last_day(transaction, rows.actor.user), self._settings)
                 await writer.take_pen(transaction, rows.transcript.text)
         conclude = limits.must_conclude(rows.transcript, iteration, rows.config.limits, self._settings)
         specs = self._registry.specs(rows.config.tools)
@@ -179,6 +180,18 @@ class Thinking:
                 transaction, work.run_id, _events(plan, plans, expires.isoformat()), step=step, attempt=attempt
             )
             await turns_store.store_steps(transaction, work.run_id, results)
+            if reply.input_tokens or reply.output_tokens:
+                await usage_store.add(
+                    transaction,
+                    run_id=work.run_id,
+                    step=step,
+                    user=rows.actor.user,
+                    kind="turn",
+                    model=rows.config.model,
+                    input_tokens=reply.input_tokens,
+                    output_tokens=reply.output_tokens,
+                    cost=reply.cost,
+                )
             await scrub_store.withhold_if_removed(transaction, work.record)
         return _thought(kept)
 

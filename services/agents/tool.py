@@ -22,6 +22,8 @@ class CallContext:
     step: str
     actor: Actor
     session_id: str | None = None
+    workspace: str = ""
+    """Whose sandbox it is: the session's, also for turns below one."""
     spaces: list[str] | None = None
     incognito: bool = False
     tools: tuple[str, ...] = ()
@@ -82,6 +84,13 @@ class HandsOn(Protocol):
     """A tool whose call is a turn of another agent. `call` is made when that one has ended."""
 
     def hand(self, context: CallContext, arguments: dict[str, Any]) -> Handed: ...
+
+
+@runtime_checkable
+class Abandons(Protocol):
+    """A tool whose work goes on elsewhere: when its call is stopped, it has to be told."""
+
+    async def abandon(self, context: CallContext) -> None: ...
 
 
 def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:

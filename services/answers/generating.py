@@ -21,7 +21,15 @@ from services.answers.retrieving import AnswerWork, Retrieving
 from services.events.token_writer import TokenWriter
 from services.gateways.chat_model import ChatModel
 from services.gateways.model_names import EXTRACTIVE
-from services.stores import answers_store, documents_store, live_chunks, run_event_log, runs_store, scrub_store
+from services.stores import (
+    answers_store,
+    documents_store,
+    live_chunks,
+    run_event_log,
+    runs_store,
+    scrub_store,
+    usage_store,
+)
 from services.stores.database import Database
 
 STEP = "generate"
@@ -45,6 +53,7 @@ class _Asked:
     its passage."""
 
     request: AnswerRequest
+    user: str
     model: str
     passages: list[Passage]
     replaced: bool
@@ -87,7 +96,7 @@ class Generating:
             return asked.stored
         draft = await self._draft(asked, writer)
         await writer.flush()
-        return await self._store(work, draft, attempt, [passage.document_id for passage in asked.passages])
+        return await self._store(work, asked, draft, attempt)
 
     async def _begin(self, work: AnswerWork, writer: TokenWriter) -> _Asked:
         """Everything an answer is made from, and the pen, in one transaction: the first word waits for it.
@@ -108,6 +117,7 @@ class Generating:
         rarity = (retrieved or {"rarity": {"chunks": 0, "term_counts": {}}})["rarity"]
         return _Asked(
             request=AnswerRequest.model_validate(row["request"]),
+            user=row["actor_user"],
             model=row["model"],
             passages=[each for each in passages if live.get(each.document_id) == each.document_version],
             replaced=stored is None
@@ -140,7 +150,7 @@ class Generating:
             self._failpoint("generate.mid_stream")
         return Draft(text, answered=True, citations=quoted_citations(sentences, passages), usage=_no_usage())
 
-    async def _store(self, work: AnswerWork, draft: Draft, attempt: str, documents: Sequence[str]) -> dict[str, int]:
+    async def _store(self, work: AnswerWork, asked: _Asked, draft: Draft, attempt: str) -> dict[str, int]:
         """Answer, step result and the events that replace the streamed text: one transaction, fenced by the pen."""
         counts = {"citations": len(draft.citations), "answered": int(draft.answered)}
         citations = [citation.model_dump() for citation in draft.citations]
@@ -150,7 +160,7 @@ class Generating:
             RunEventDraft(type="usage", data=draft.usage),
         ]
         async with self._database.begin(work.tenant) as transaction:
-            await documents_store.hold_sources(transaction, documents)
+            await documents_store.hold_sources(transaction, [passage.document_id for passage in asked.passages])
             await run_event_log.append(transaction, work.run_id, events, step=STEP, attempt=attempt)
             await answers_store.store_result(
                 transaction,
@@ -161,6 +171,17 @@ class Generating:
                 usage=draft.usage,
             )
             await runs_store.store_step(transaction, work.run_id, STEP, counts)
+            if draft.usage["input_tokens"] or draft.usage["output_tokens"]:
+                used = {name: draft.usage[name] for name in ("input_tokens", "output_tokens", "cost")}
+                await usage_store.add(
+                    transaction,
+                    run_id=work.run_id,
+                    step=STEP,
+                    user=asked.user,
+                    kind="answer",
+                    model=asked.model,
+                    **used,
+                )
             await scrub_store.withhold_if_removed(transaction, work.record)
         return counts
 

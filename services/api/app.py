@@ -7,21 +7,27 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
 
 from services.api import openapi, problems, reference_page
 from services.api.body_bounds import BodyBounds
+from services.api.mcp.endpoint import McpEndpoint
 from services.api.request_scope import RequestScope
 from services.api.routes import (
     agents,
     approvals,
+    artifacts,
     document_changes,
     documents,
     health,
     identity,
+    openai_chat,
+    openai_responses,
     runs,
     search,
     sessions,
     spaces,
+    usage,
 )
 from services.api.state import ApiState
 from services.api.token_bucket import TokenBuckets
@@ -35,6 +41,8 @@ def create_app(container: Stream) -> FastAPI:
     """Routes by role. The container's hub begins with the application and ends with it; call `hub.stop()` earlier to
     end open streams before a server waits for its connections."""
 
+    mcp = McpEndpoint(container) if isinstance(container, Serving) else None
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await container.hub.start()
@@ -42,6 +50,8 @@ def create_app(container: Stream) -> FastAPI:
             yield
         finally:
             await container.hub.stop()
+            if mcp is not None:
+                await mcp.stop()
 
     app = FastAPI(
         title="Perdure",
@@ -59,6 +69,8 @@ def create_app(container: Stream) -> FastAPI:
         readiness=Readiness(container.probes),
     )
     _mount(app, container)
+    if mcp is not None:
+        app.router.routes.append(Route(mcp.path, mcp))
     problems.install(app)
     openapi.install(app)
     app.add_middleware(BodyBounds, limits=limits)
@@ -68,10 +80,24 @@ def create_app(container: Stream) -> FastAPI:
 
 def _mount(app: FastAPI, container: Stream) -> None:
     """Health and metrics also answer without the prefix, where probes and scrapers look for them."""
-    routers: list[APIRouter] = [identity.router, spaces.router, runs.router, health.router, health.open_router]
+    routers: list[APIRouter] = [
+        identity.router,
+        spaces.router,
+        runs.router,
+        usage.router,
+        health.router,
+        health.open_router,
+    ]
     if isinstance(container, Serving):
         routers += [spaces.removal_router, documents.router, document_changes.router, search.router]
-        routers += [agents.router, sessions.router, approvals.router]
+        routers += [
+            agents.router,
+            sessions.router,
+            approvals.router,
+            artifacts.router,
+            openai_chat.router,
+            openai_responses.router,
+        ]
     for router in routers:
         app.include_router(router, prefix=PREFIX)
     app.include_router(health.open_router, include_in_schema=False)

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import typer
 
-from services.cli import ask, doctor, documents, groups, ingest, keys, runs, search, spaces, users
+from services.cli import (
+    agents,
+    approvals,
+    ask,
+    chat,
+    doctor,
+    documents,
+    groups,
+    ingest,
+    keys,
+    runs,
+    search,
+    spaces,
+    users,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -12,10 +26,13 @@ def register(app: typer.Typer) -> None:
     app.command("ingest")(ingest.ingest)
     app.command("search")(search.search)
     app.command("ask")(ask.ask)
+    app.command("chat")(chat.chat)
     app.command("status")(doctor.status)
     app.command("doctor")(doctor.doctor)
     for name, commands in (
         ("documents", documents.app),
+        ("agents", agents.app),
+        ("approvals", approvals.app),
         ("runs", runs.app),
         ("spaces", spaces.app),
         ("users", users.app),

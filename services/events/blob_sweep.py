@@ -11,8 +11,8 @@ from services.stores.database import Database
 
 GRACE_S = 3600.0
 PAGE = 500
-SWEPT = re.compile(r"(?P<tenant>[^/]+)/(?:uploads/.+|documents/(?P<document>[^/]+)/(?P<version>\d+)/.+)")
-"""Only these kinds of keys belong to documents; whatever else is stored is somebody else's to sweep."""
+SWEPT = re.compile(r"(?P<tenant>[^/]+)/(?:uploads/.+|artifacts/.+|documents/(?P<document>[^/]+)/(?P<version>\d+)/.+)")
+"""Only these kinds of keys belong to documents and runs; whatever else is stored is somebody else's to sweep."""
 
 
 class Blobs(Protocol):

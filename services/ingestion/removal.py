@@ -8,7 +8,15 @@ from schemas.domain_events import SCRUBBED_FIELDS
 from schemas.errors import TransientFailure
 from schemas.identifiers import document_stream
 from services.gateways.embedding_model import EmbeddingModel
-from services.stores import chunks_store, documents_store, embeddings_store, event_log, runs_store, scrub_store
+from services.stores import (
+    artifacts_store,
+    chunks_store,
+    documents_store,
+    embeddings_store,
+    event_log,
+    runs_store,
+    scrub_store,
+)
 from services.stores.blob_store import BlobStore
 from services.stores.database import Database, Row, Transaction
 from services.stores.keyword_index import KeywordIndex
@@ -54,6 +62,7 @@ class Removal:
         keys = {key async for key in self._blobs.list(prefix)}
         async with self._database.begin(tenant) as transaction:
             keys |= await documents_store.blob_keys(transaction, document_id)
+            keys |= await artifacts_store.blob_keys_from(transaction, document_id)
         for key in sorted(keys):
             await self._blobs.delete(key)
         if [key async for key in self._blobs.list(prefix)]:

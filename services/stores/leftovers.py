@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlalchemy import or_, select, tuple_
 
 from services.stores.database import Transaction
+from services.stores.tables.agents import artifacts
 from services.stores.tables.documents import document_versions
 from services.stores.tables.runs import run_events, runs
 
@@ -26,10 +27,12 @@ async def runs_with_deltas(
 
 
 async def named_blobs(transaction: Transaction, keys: Collection[str]) -> set[str]:
-    """Those of the keys that a version names."""
+    """Those of the keys that a version or an artifact names."""
     named = or_(document_versions.c.blob_key.in_(keys), document_versions.c.text_key.in_(keys))
     rows = await transaction.all(select(document_versions.c.blob_key, document_versions.c.text_key).where(named))
-    return {row[column] for row in rows for column in ("blob_key", "text_key") if row[column] in keys}
+    of_artifacts = await transaction.all(select(artifacts.c.blob_key).where(artifacts.c.blob_key.in_(keys)))
+    of_versions = {row[column] for row in rows for column in ("blob_key", "text_key") if row[column] in keys}
+    return of_versions | {row["blob_key"] for row in of_artifacts}
 
 
 async def existing_versions(transaction: Transaction, versions: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:

@@ -67,6 +67,12 @@ _EMPTY_REQUESTS = Prepared(
         """
     ).bindparams(bindparam("runs", type_=ARRAY(Text)))
 )
+_EMPTY_ARTIFACTS = Prepared(
+    text("UPDATE artifacts SET name = '', blob_key = NULL, sha256 = id WHERE run_id = ANY(:runs)").bindparams(
+        bindparam("runs", type_=ARRAY(Text))
+    )
+)
+"""What a run made may repeat what it read. The bytes are swept when nothing names them."""
 _EMPTY_MESSAGES = Prepared(
     text(
         "UPDATE messages SET text = NULL, citations = '[]' WHERE run_id = ANY(:runs) AND role = 'assistant'"
@@ -132,5 +138,5 @@ async def _empty(transaction: Transaction, records: Sequence[str]) -> None:
     await transaction.execute(update(answers).where(answers.c.run_id.in_(run_ids)).values(**emptied))
     from_it = run_events.c.run_id.in_(run_ids) & run_events.c.type.in_(sorted(TEXT_EVENTS))
     await transaction.execute(update(run_events).where(from_it).values(data={"withheld": True}))
-    for statement in (_EMPTY_STEPS, _EMPTY_CALLS, _EMPTY_REQUESTS, _EMPTY_MESSAGES):
+    for statement in (_EMPTY_STEPS, _EMPTY_CALLS, _EMPTY_REQUESTS, _EMPTY_MESSAGES, _EMPTY_ARTIFACTS):
         await transaction.run(statement, {"runs": run_ids})

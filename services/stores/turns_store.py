@@ -23,6 +23,7 @@ _GET = Prepared(
         runs.c.actor_key,
         runs.c.started_at,
         runs.c.input_ref,
+        runs.c.subject,
         runs.c.state,
         runs.c.ended_at,
         sessions.c.incognito,

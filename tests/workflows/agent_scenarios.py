@@ -28,6 +28,7 @@ EXPIRED = StepResult(status="over", detail="expired")
 WRITE = CallPlan(step="call:1.0", tool="write_note")
 SECOND = CallPlan(step="call:1.1", tool="write_note")
 READS = [CallPlan(step=f"call:1.{place}", tool="fetch", alone=False) for place in range(3)]
+WRITE_BETWEEN = CallPlan(step="call:1.9", tool="write_note")
 ASKED = CallPlan(
     step="call:1.0",
     tool="write_note",
@@ -73,6 +74,9 @@ async def cancel_request(running: Running) -> None:
 SPOKEN = Scenario(AGENT_TURN, "spoken", TURN, {"think": [FINAL]})
 CALLED = Scenario(AGENT_TURN, "called", TURN, {"think": [Thought(calls=[WRITE, SECOND]), FINAL]})
 BESIDE = Scenario(AGENT_TURN, "beside", TURN, {"think": [Thought(calls=READS), FINAL]})
+IN_ORDER = Scenario(
+    AGENT_TURN, "in_order", TURN, {"think": [Thought(calls=[READS[0], WRITE_BETWEEN, READS[2], READS[1]]), FINAL]}
+)
 APPROVED = Scenario(
     AGENT_TURN,
     "approved",
@@ -177,7 +181,7 @@ TURN_LOST = Scenario(
 )
 
 RECORDED = (
-    SPOKEN, CALLED, BESIDE, APPROVED, HANDED_ON, HANDED_ON_AND_LOST, UNDECIDED, STEERED, STOPPED_THINKING, STOPPED_CALLING, STOPPED_ASKING,
-    OUT_OF_BUDGET, TURN_NOT_OURS, TURN_WAITS, DECIDED, NOBODY, WITHDRAWN, REQUEST_NOT_OURS, ONE_MESSAGE, WOKEN, ADOPTED,
-    TURN_LOST,
+    SPOKEN, CALLED, BESIDE, IN_ORDER, APPROVED, HANDED_ON, HANDED_ON_AND_LOST, UNDECIDED, STEERED, STOPPED_THINKING,
+    STOPPED_CALLING, STOPPED_ASKING, OUT_OF_BUDGET, TURN_NOT_OURS, TURN_WAITS, DECIDED, NOBODY, WITHDRAWN,
+    REQUEST_NOT_OURS, ONE_MESSAGE, WOKEN, ADOPTED, TURN_LOST,
 )  # fmt: skip

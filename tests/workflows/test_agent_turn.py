@@ -44,6 +44,13 @@ async def test_calls_that_may_stand_beside_others_are_all_made_before_the_next_t
     assert finished.activities.names_called()[-2:] == ["think", "finish_turn"]
 
 
+async def test_what_follows_a_call_that_stands_alone_waits_for_it(environment: WorkflowEnvironment) -> None:
+    finished = await play(environment, scenarios.IN_ORDER)
+    steps = called_steps(finished)
+    assert steps[:2] == ["call:1.0", "call:1.9"]
+    assert sorted(steps[2:]) == ["call:1.1", "call:1.2"]
+
+
 async def test_a_call_that_is_asked_for_is_made_after_its_request_is_over(environment: WorkflowEnvironment) -> None:
     finished = await play(environment, scenarios.APPROVED)
     assert finished.activities.names_called() == ["think", "look_at_approval", "call_tool", "think", "finish_turn"]

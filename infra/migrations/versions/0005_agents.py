@@ -17,10 +17,13 @@ TENANT_TABLES = (
     "agents",
     "approval_contents",
     "approvals",
+    "artifacts",
     "messages",
     "session_grants",
+    "session_sandboxes",
     "sessions",
     "turns",
+    "usage",
 )
 
 
@@ -33,6 +36,9 @@ def upgrade() -> None:
         _approvals,
         _approval_contents,
         _session_grants,
+        _session_sandboxes,
+        _artifacts,
+        _usage,
     ):
         create()
     protect(TENANT_TABLES)
@@ -172,3 +178,52 @@ def _session_grants() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("session_id", "tool", "risk", name=op.f("pk_session_grants")),
     )
+
+
+def _session_sandboxes() -> None:
+    op.create_table(
+        "session_sandboxes",
+        sa.Column("tenant", sa.Text(), server_default=sa.text("current_setting('perdure.tenant')"), nullable=False),
+        sa.Column("owner", sa.Text(), nullable=False),
+        sa.Column("sandbox_id", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("owner", name=op.f("pk_session_sandboxes")),
+    )
+
+
+def _artifacts() -> None:
+    op.create_table(
+        "artifacts",
+        sa.Column("tenant", sa.Text(), server_default=sa.text("current_setting('perdure.tenant')"), nullable=False),
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("session_id", sa.Text(), nullable=True),
+        sa.Column("user_id", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("media_type", sa.Text(), nullable=False),
+        sa.Column("bytes", sa.BigInteger(), nullable=False),
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("blob_key", sa.Text(), nullable=True),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_artifacts")),
+        sa.UniqueConstraint("run_id", "name", "sha256", name=op.f("uq_artifacts_run_id")),
+    )
+    op.create_index(op.f("ix_artifacts_session_id"), "artifacts", ["session_id"], unique=False)
+
+
+def _usage() -> None:
+    op.create_table(
+        "usage",
+        sa.Column("tenant", sa.Text(), server_default=sa.text("current_setting('perdure.tenant')"), nullable=False),
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("step", sa.Text(), nullable=False),
+        sa.Column("user_id", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("model", sa.Text(), nullable=False),
+        sa.Column("input_tokens", sa.BigInteger(), nullable=False),
+        sa.Column("output_tokens", sa.BigInteger(), nullable=False),
+        sa.Column("cost", sa.Double(), nullable=True),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("run_id", "step", name=op.f("pk_usage")),
+    )
+    op.create_index("ix_usage_at", "usage", ["tenant", "at"], unique=False)

@@ -7,6 +7,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Double,
     Identity,
     Index,
     Integer,
@@ -121,6 +122,50 @@ approval_contents = Table(
     Column("reason", Text),
     Column("preview", Text),
     Column("feedback", Text),
+)
+
+session_sandboxes = Table(
+    "session_sandboxes",
+    metadata,
+    tenant_column(),
+    Column("owner", Text, primary_key=True),
+    Column("sandbox_id", Text, nullable=False),
+    time_column("created_at", nullable=False),
+)
+
+artifacts = Table(
+    "artifacts",
+    metadata,
+    tenant_column(),
+    Column("id", Text, primary_key=True),
+    Column("run_id", Text, nullable=False),
+    Column("session_id", Text),
+    Column("user_id", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("blob_key", Text),
+    time_column("created_at", nullable=False),
+    UniqueConstraint("run_id", "name", "sha256"),
+    Index(None, "session_id"),
+)
+
+usage = Table(
+    "usage",
+    metadata,
+    tenant_column(),
+    Column("run_id", Text, nullable=False),
+    Column("step", Text, nullable=False),
+    Column("user_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cost", Double),
+    time_column("at", nullable=False),
+    PrimaryKeyConstraint("run_id", "step"),
+    Index("ix_usage_at", "tenant", "at"),
 )
 
 session_grants = Table(

@@ -32,6 +32,7 @@ from services.agents.thinking import Thinking
 from services.agents.tool import About, CallContext
 from services.agents.turn_ending import TurnEnding
 from services.agents.turn_reading import TurnWork
+from services.agents.workspace import Connect
 from services.gateways.select_chat_model import chat_models
 from services.stores import runs_store, turns_store
 from services.stores.database import Row
@@ -235,11 +236,11 @@ class Agency:
         self.server.plan("plan", *replies)
 
 
-def build_agency(world: World, server: OpenAIServer, **limits: Any) -> Agency:
+def build_agency(world: World, server: OpenAIServer, sandboxes: Connect | None = None, **limits: Any) -> Agency:
     database, agent_settings = world.database, AgentSettings(**limits)
     settings = world.settings.model_copy(update={"agents": agent_settings})
     bell = Bell()
-    registry = build_registry(database, world.blobs, world.reception, world.finding, settings)
+    registry = build_registry(database, world.blobs, world.reception, world.finding, sandboxes, settings)
     registry.add(bell)
     env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "scripted"}
     models = chat_models(settings, env, 30)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from schemas.errors import Conflict, InvalidRequest, NotFound
 from services.agents.turn_reading import TurnWork
+from services.stores import usage_store
 from tests.fakes.openai_server import Reply
 from tests.integration.agents.agency import Agency, build_agency, calls
 from tests.world.builders import World
@@ -147,6 +151,31 @@ async def test_a_turn_over_its_budget_stops_with_its_bound_by_name_and_keeps_wha
     assert named in run["error"]["detail"]
     assert (await agency.messages(session))[1].text == "I begin. "
     assert len(agency.server.received) == 1
+
+
+async def test_every_reply_is_in_the_ledger_once_with_its_cost_where_the_price_is_known(agency: Agency) -> None:
+    agency.plan(Reply(calls=[calls("list_documents")]), Reply(text="Done."))
+    session = await agency.session(model="openai-chat:gpt-4o")
+    run = await agency.ask(session, QUESTION)
+    async with agency.world.database.begin(run["tenant"]) as transaction:
+        day = {"since": run["started_at"], "until": transaction.now + timedelta(seconds=1)}
+        (line,) = await usage_store.grouped(transaction, "model", user=run["actor_user"], **day)
+        nobody = await usage_store.grouped(transaction, "model", user="nobody", **day)
+    assert (line["name"], line["replies"], nobody) == ("openai-chat:gpt-4o", 2, [])
+    assert line["output_tokens"] == run["usage"]["output_tokens"]
+    assert line["cost"] == pytest.approx(run["usage"]["cost"], rel=0.01)
+    assert line["cost"] > 0
+
+
+@pytest.mark.parametrize("whose", ["user", "tenant"])
+async def test_a_used_up_day_stops_further_turns_by_name(world: World, agency: Agency, whose: str) -> None:
+    limits: dict[str, Any] = {f"{whose}_tokens_per_day": 5}
+    bounded = build_agency(world, agency.server, **limits)
+    session = await bounded.session()
+    assert (await bounded.ask(session, "Say a few words."))["state"] == "succeeded"
+    run = await bounded.ask(session, "And more.")
+    assert (run["state"], run["error"]["code"]) == ("failed", "budget_exceeded")
+    assert f"PERDURE_AGENTS__{whose.upper()}_TOKENS_PER_DAY" in run["error"]["detail"]
 
 
 async def test_a_document_removed_during_the_turn_reaches_the_model_no_more(agency: Agency) -> None:

@@ -22,6 +22,7 @@ from services.access.api_key import new_key
 from services.access.identity import Identity
 from services.agents.agents import Agents
 from services.agents.approvals import Approvals
+from services.agents.artifacts import Artifacts
 from services.agents.registry import ToolRegistry
 from services.agents.sessions import Sessions
 from services.agents.tools.list_documents import ListDocumentsTool
@@ -72,6 +73,7 @@ def serving(
         agents=Agents(database, registry),
         sessions=Sessions(database, _leave_it_to_the_relay, settings.agents, current_traceparent),
         approvals=Approvals(database, _leave_it_to_the_relay, registry),
+        artifacts=Artifacts(database, BlobStore.at_directory(blobs)),
     )
 
 
