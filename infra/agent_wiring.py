@@ -14,7 +14,9 @@ from activities.step_runner import StepRunner
 from schemas.settings import Settings
 from services.agents.approval_waiting import ApprovalWaiting
 from services.agents.calling import Calling
+from services.agents.memories import Memories
 from services.agents.planning import Planning
+from services.agents.recalling import Recalling
 from services.agents.registry import ToolRegistry
 from services.agents.session_queue import SessionQueue
 from services.agents.thinking import Thinking
@@ -22,6 +24,7 @@ from services.agents.tool import Tool
 from services.agents.tools.ask_user import AskUserTool
 from services.agents.tools.delegate import DelegateTool
 from services.agents.tools.list_documents import ListDocumentsTool
+from services.agents.tools.memory_tools import ForgetTool, RecallTool, RememberTool
 from services.agents.tools.read_document import ReadDocumentTool
 from services.agents.tools.sandbox_tools import ListFilesTool, ReadFileTool, RunCommandTool, WriteFileTool
 from services.agents.tools.search import SearchTool
@@ -55,6 +58,7 @@ def build_registry(
     reception: Reception,
     finding: Finding,
     sandboxes: Connect | None,
+    memories: Memories,
     settings: Settings,
 ) -> ToolRegistry:
     """Every tool an agent can be given. Those of another feature get its service here: features never import each other."""
@@ -66,6 +70,9 @@ def build_registry(
             ReadDocumentTool(database, settings.agents.read_tokens),
             ListDocumentsTool(database),
             AskUserTool(),
+            RememberTool(memories),
+            RecallTool(memories),
+            ForgetTool(memories),
             DelegateTool(database, settings.agents),
             WriteDocumentTool(database, TextWriting(database, blobs, reception)),
         ]
@@ -111,6 +118,7 @@ def agent_activities(
     database: Database,
     settings: Settings,
     registry: ToolRegistry,
+    memories: Memories,
     runner: StepRunner,
     failpoint: Callable[[str], None],
 ) -> AgentActivities:
@@ -119,6 +127,7 @@ def agent_activities(
         chat_models(settings, os.environ, settings.agents.model_timeout_s),
         registry,
         Planning(registry, settings.agents),
+        Recalling(database, memories),
         settings.agents,
         token_rows_per_s=settings.answers.token_rows_per_s,
         failpoint=failpoint,

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,12 @@ from services.events.reconciler import Reconciler
 from services.events.relay import Relay
 from services.gateways.kafka_marker import KafkaMarker
 from services.gateways.kafka_publisher import KafkaPublisher
+from services.gateways.model_names import EXTRACTIVE
 from services.ingestion.index_repair import IndexRepair
 
 _log = structlog.get_logger(__name__)
 RESTART_PART_AFTER_S = 1.0
+CHAT_CLIENT = "services.gateways.pydantic_ai_chat"
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ async def _run(
     background.once("background-sentences", services.statistics.prepare)
     repair = IndexRepair(engines.database, services.index_stage, engines.vectors, engines.keywords, engines.model)
     background.once("index-repair", repair.run)
+    if settings.chat_model != EXTRACTIVE:  # the first person to ask would wait seconds for its import
+        background.once("chat-client", lambda: asyncio.to_thread(import_module, CHAT_CLIENT))
     await _start_consumers(stack, settings, addresses)
 
     serving = wiring.build_serving(services, probes_of(engines, publisher))

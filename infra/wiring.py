@@ -25,6 +25,7 @@ from services.access.identity import Identity
 from services.agents.agents import Agents
 from services.agents.approvals import Approvals
 from services.agents.artifacts import Artifacts
+from services.agents.memories import Memories
 from services.agents.registry import ToolRegistry
 from services.agents.sessions import Sessions
 from services.agents.workspace import Connect
@@ -163,6 +164,7 @@ class Services:
     search: Search
     asking: Asking
     registry: ToolRegistry
+    memories: Memories
     agents: Agents
     sessions: Sessions
     approvals: Approvals
@@ -177,7 +179,8 @@ def build_services(engines: Engines, delivery: OutboxDelivery, failpoint: Callab
     recall = Recall(engines.vectors, engines.keywords, engines.model, settings.retrieval)
     finding = Finding(database, recall, engines.vectors, settings.retrieval)
     asking = Asking(database, delivery.deliver_head, settings.answers, settings.chat_model, current_traceparent)
-    registry = build_registry(database, engines.blobs, reception, finding, engines.sandboxes, settings)
+    memories = Memories(database, engines.model, settings.agents)
+    registry = build_registry(database, engines.blobs, reception, finding, engines.sandboxes, memories, settings)
     return Services(
         engines=engines,
         delivery=delivery,
@@ -188,6 +191,7 @@ def build_services(engines: Engines, delivery: OutboxDelivery, failpoint: Callab
         search=Search(finding, settings.limits),
         asking=asking,
         registry=registry,
+        memories=memories,
         agents=Agents(database, registry),
         sessions=Sessions(database, delivery.deliver_head, settings.agents, current_traceparent),
         approvals=Approvals(database, delivery.deliver_head, registry),
@@ -206,7 +210,9 @@ def build_activities(services: Services) -> ActivityLists:
     removal = _removal_activities(services, runner)
     prompt_runner = StepRunner(*basics, prompt=True)
     answer = _answer_activities(services, prompt_runner)
-    agent = agent_activities(engines.database, engines.settings, services.registry, prompt_runner, services.failpoint)
+    agent = agent_activities(
+        engines.database, engines.settings, services.registry, services.memories, prompt_runner, services.failpoint
+    )
     shared: list[Callable[..., Any]] = [runs.claim, runs.show_waiting, runs.show_resumed]
     return {
         INGEST_QUEUE: [
@@ -284,4 +290,5 @@ def build_serving(services: Services, probes: Sequence[EngineProbe]) -> Serving:
         sessions=services.sessions,
         approvals=services.approvals,
         artifacts=Artifacts(engines.database, engines.blobs),
+        memories=services.memories,
     )

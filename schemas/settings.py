@@ -116,6 +116,7 @@ class AgentSettings(Section):
     user_cost_per_day: float | None = Field(None, gt=0, description="US dollars one user's turns may cost in 24 hours")
     tenant_tokens_per_day: int | None = Field(None, ge=1, description="tokens all turns may use in 24 hours")
     tenant_cost_per_day: float | None = Field(None, gt=0, description="US dollars all turns may cost in 24 hours")
+    memories: int = Field(200, ge=0, description="memories kept of one user")
     queued_messages: int = Field(100, ge=1, description="messages of one session that may wait for their turn")
 
 

@@ -23,6 +23,7 @@ from schemas.conversations import (
     SessionView,
 )
 from schemas.documents import Receipt, Upload
+from schemas.memory import MemoryDraft, MemorySwitch, MemoryView
 from schemas.search import SearchRequest, SearchResult
 from schemas.settings import Settings
 from services.access.authenticate import Caller
@@ -95,6 +96,18 @@ class ArtifactsPort(Protocol):
     async def content(self, actor: Actor, artifact_id: str) -> ArtifactContent: ...
 
 
+class MemoriesPort(Protocol):
+    """What agents remember of a person (`services/agents/memories.py`)."""
+
+    async def add(self, actor: Actor, draft: MemoryDraft) -> MemoryView: ...
+    async def change(self, actor: Actor, memory_id: str, draft: MemoryDraft) -> MemoryView: ...
+    async def of_person(self, actor: Actor, after: str, limit: int) -> list[MemoryView]: ...
+    async def remove(self, actor: Actor, memory_id: str) -> None: ...
+    async def remove_all(self, actor: Actor) -> None: ...
+    async def switch(self, actor: Actor) -> MemorySwitch: ...
+    async def set_switch(self, actor: Actor, wanted: MemorySwitch) -> MemorySwitch: ...
+
+
 class BlobPort(Protocol):
     """Bytes by key (`services/stores/blob_store.py`)."""
 
@@ -143,3 +156,4 @@ class Serving(Stream):
     sessions: SessionsPort
     approvals: ApprovalsPort
     artifacts: ArtifactsPort
+    memories: MemoriesPort

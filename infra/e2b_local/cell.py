@@ -69,7 +69,7 @@ class Cell:
             group.remove()
             raise
         try:
-            group.admit(process.pid)
+            await asyncio.to_thread(group.admit, process.pid)  # the kernel takes its time to move a process
             with contextlib.suppress(PermissionError):  # already further back
                 os.setpriority(os.PRIO_PROCESS, process.pid, host.limits.niceness)
         except OSError:
@@ -93,7 +93,7 @@ class Cell:
         self._commands[command.number] = command
         try:
             self._send_request(command)
-            await asyncio.wait_for(command.started, _ANSWER_WITHIN_S)
+            await asyncio.wait_for(asyncio.shield(command.started), _ANSWER_WITHIN_S)
         except (TimeoutError, OSError):
             self._forget(command)
             await self.stop(Cause("stopped", "the sandbox did not answer any more"))
@@ -101,9 +101,6 @@ class Cell:
         except CommandRefused:
             self._forget(command)
             raise
-        cause = Cause("timeout", request.too_slow)
-        command.deadline = asyncio.get_running_loop().call_later(request.seconds, self.end, command, cause)
-        self._busy.set()
         return command
 
     def end(self, command: Command, cause: Cause) -> None:
@@ -122,7 +119,8 @@ class Cell:
         self._insist_soon(running)
 
     def signal(self, command: Command, number: int) -> None:
-        self._say(f"signal {command.pid} {number}")
+        if command.started.done():
+            self._say(f"signal {command.pid} {number}")
 
     async def stop(self, cause: Cause) -> None:
         """Returns when no process of the sandbox is left and its commands have been told."""
@@ -164,6 +162,7 @@ class Cell:
             command = self._commands[int(words[1])]
             if words[0] == "started" and not command.started.done():
                 command.started.set_result(int(words[2]))
+                self._keep_time(command)
             elif words[0] == "refused" and not command.started.done():
                 at_limit = int(words[2]) == _NO_PROCESS_LEFT
                 why = processes_cause(self._limits).detail if at_limit else words[3]
@@ -171,6 +170,12 @@ class Cell:
             elif words[0] == "ended" and command.started.done():
                 del self._commands[command.number]
                 self._keep(self._tell_end(command, int(words[2])))
+
+    def _keep_time(self, command: Command) -> None:
+        """From its start on, also when whoever asked for it has gone."""
+        cause = Cause("timeout", command.request.too_slow)
+        command.deadline = asyncio.get_running_loop().call_later(command.request.seconds, self.end, command, cause)
+        self._busy.set()
 
     def _keep(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

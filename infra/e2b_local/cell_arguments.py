@@ -64,7 +64,7 @@ def _system(places: Places) -> Iterator[str]:
         elif folder.is_dir():
             yield from ("--ro-bind", str(folder), str(folder))
     yield from ("--ro-bind", str(places.system / "etc"), "/etc")
-    for path in shown_of_etc():
+    for path in filter(lambda each: (places.system / "etc" / each.name).exists(), shown_of_etc()):
         yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/opt")
     if places.python_inside == PYTHON_INSIDE:

@@ -28,7 +28,7 @@ class CellFailed(Exception):
     """The namespaces could not be made; the text is bubblewrap's own first line."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class CellProcess:
     """`pid` is the first process's number outside; `handle` a descriptor of it, which no other process can come to mean."""
 
@@ -36,6 +36,7 @@ class CellProcess:
     handle: int
     _bubblewrap: Process
     _control: socket.socket
+    _is_over: bool = False
 
     @classmethod
     async def start(cls, arguments: Arguments, owner: int | None, *, memory_is_counted: bool) -> CellProcess:
@@ -69,17 +70,19 @@ class CellProcess:
         asyncio.get_running_loop().add_reader(self._control, self._receive, on_packet)
 
     def say(self, words: str, descriptors: Sequence[int] = ()) -> None:
-        """OSError when it is ending, or does not read what it is told."""
+        """OSError when it has ended, or does not read what it is told."""
         socket.send_fds(self._control, [words.encode()], descriptors)
 
     def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.handle, signal.SIGKILL)
+        if not self._is_over:  # afterwards the descriptor's number may be another's
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.handle, signal.SIGKILL)
 
     async def wait(self) -> None:
         """Returns when no process of the sandbox is left: the first one ends after all others."""
         await _readable(self.handle)  # as a process's descriptor is once it has ended
         await self._bubblewrap.wait()
+        self._is_over = True
         asyncio.get_running_loop().remove_reader(self._control)
         self._control.close()
         os.close(self.handle)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from infra.e2b_local.command_end import Cause, CommandEnd
+from infra.e2b_local.command_input import CommandInput
 
 Stream = Literal["stdout", "stderr"]
 Piece = tuple[Stream, bytes]
@@ -67,11 +68,11 @@ class Command:
     cause: Cause | None = None
     written_bytes: int = 0
     deadline: asyncio.TimerHandle | None = None
+    input: CommandInput = field(default_factory=lambda: CommandInput(None))
     _keeps_history: bool = True
     _history: list[Piece] = field(default_factory=list)
     _listeners: list[asyncio.Queue[Piece | None]] = field(default_factory=list)
     _pipes: dict[int, Stream] = field(default_factory=dict)
-    _stdin: int | None = None
 
     @property
     def pid(self) -> int:
@@ -102,38 +103,13 @@ class Command:
 
     def connect(self, stdin: int | None, stdout: int, stderr: int) -> None:
         """Takes our ends of its pipes."""
-        self._stdin = stdin
-        if stdin is not None:
-            os.set_blocking(stdin, False)
+        self.input = CommandInput(stdin)
         loop = asyncio.get_running_loop()
         streams: tuple[tuple[int, Stream], ...] = ((stdout, "stdout"), (stderr, "stderr"))
         for pipe, stream in streams:
             os.set_blocking(pipe, False)
             self._pipes[pipe] = stream
             loop.add_reader(pipe, self._read, pipe)
-
-    async def write(self, data: bytes) -> None:
-        """Waits while the command does not read. BrokenPipeError when it takes no input."""
-        loop, rest = asyncio.get_running_loop(), memoryview(data)
-        while rest:
-            if self._stdin is None:
-                raise BrokenPipeError("the command takes no input, or its input was closed")
-            try:
-                rest = rest[os.write(self._stdin, rest) :]
-            except BlockingIOError:
-                writable = loop.create_future()
-                loop.add_writer(self._stdin, _wake, writable)
-                try:
-                    await writable
-                finally:
-                    if self._stdin is not None:
-                        loop.remove_writer(self._stdin)
-
-    def close_input(self) -> None:
-        if self._stdin is not None:
-            asyncio.get_running_loop().remove_writer(self._stdin)
-            os.close(self._stdin)
-            self._stdin = None
 
     def drain(self) -> None:
         """Reads what has been written and not been read; what others still hold open is not waited for."""
@@ -148,7 +124,7 @@ class Command:
         for pipe in self._pipes:
             asyncio.get_running_loop().remove_reader(pipe)
         self._drop_output()
-        self.close_input()
+        self.input.close()
         if self.deadline is not None:
             self.deadline.cancel()
         for queue in self._listeners:
@@ -158,7 +134,7 @@ class Command:
         """After the sandbox's processes have ended."""
         for pipe in list(self._pipes):
             self._close(pipe)
-        self.close_input()
+        self.input.close()
 
     def _read(self, pipe: int) -> bool:
         """Whether there may be more at once."""
@@ -193,8 +169,3 @@ class Command:
         asyncio.get_running_loop().remove_reader(pipe)
         del self._pipes[pipe]
         os.close(pipe)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

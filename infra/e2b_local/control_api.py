@@ -81,8 +81,11 @@ class ControlApi:
                 answer: Response = await handle(request)
             except SandboxRefused as error:
                 return _problem(error.status, str(error))
-            except (ValidationError, json.JSONDecodeError, UnicodeDecodeError) as error:
-                return _problem(400, f"the request is not valid: {str(error).splitlines()[0]}")
+            except ValidationError as error:
+                first = error.errors()[0]
+                return _problem(400, f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}")
+            except (json.JSONDecodeError, UnicodeDecodeError) as error:
+                return _problem(400, f"the request is no JSON: {error}")
             except OSError as error:
                 log.exception("%s %s", request.method, request.url.path)
                 return _problem(500, f"the machine cannot do this now: {error.strerror}")
@@ -124,7 +127,8 @@ class ControlApi:
         if asked.get("order") == "desc":
             found.reverse()
         first = int(asked["nextToken"]) if asked.get("nextToken", "").isdigit() else 0
-        count = min(int(asked["limit"]) if asked.get("limit", "").isdigit() else _MOST_LISTED, _MOST_LISTED)
+        limit = int(asked["limit"]) if asked.get("limit", "").isdigit() else _MOST_LISTED
+        count = max(1, min(limit, _MOST_LISTED))
         more = {"x-next-token": str(first + count)} if len(found) > first + count else {}
         return JSONResponse([self._detail(each) for each in found[first : first + count]], headers=more)
 

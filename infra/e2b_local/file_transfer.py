@@ -54,7 +54,7 @@ class FileTransfer:
     async def _upload(self, sandbox: Sandbox, request: Request) -> list[dict[str, str]]:
         path, kind = request.query_params.get("path"), request.headers.get("content-type", "")
         length = int(request.headers.get("content-length", 0))
-        if length > await sandbox.room_bytes():
+        if length > await sandbox.room_bytes() + (await _present_bytes(sandbox, path) if path else 0):
             raise self._full(sandbox)
         if not kind.startswith("multipart/"):
             if path is None:
@@ -93,18 +93,25 @@ class FileTransfer:
         )
 
 
+async def _present_bytes(sandbox: Sandbox, path: str) -> int:
+    """Of the file that is about to be replaced."""
+    try:
+        return (await asyncio.to_thread(sandbox.workspace.stat, path)).size
+    except FileFault:
+        return 0
+
+
 async def _download(sandbox: Sandbox, path: str) -> Response:
-    file = await asyncio.to_thread(sandbox.workspace.open_to_read, path)
-    length = os.fstat(file).st_size
+    opened = await asyncio.to_thread(sandbox.workspace.open_to_read, path)
+    file = os.fdopen(opened, "rb", buffering=0)  # also closed when nobody comes to read
+    length = os.fstat(opened).st_size
 
     async def pieces() -> AsyncGenerator[bytes, None]:
         left = length  # what is appended meanwhile is not part of this answer
-        try:
-            while left and (piece := await asyncio.to_thread(os.read, file, min(_PIECE_BYTES, left))):
+        with file:
+            while left and (piece := await asyncio.to_thread(file.read, min(_PIECE_BYTES, left))):
                 left -= len(piece)
                 yield piece
-        finally:
-            os.close(file)
 
     return StreamingResponse(pieces(), media_type="application/octet-stream", headers={"content-length": str(length)})
 

@@ -24,6 +24,7 @@ _FIRST_ID, _IDS = 0x7000_0000, 0x0FFD_0000
 """Numbers that systemd's assignment of user ids leaves to nobody."""
 
 _NOTE = "stage"
+_PASSED_BY_ALL = ("/run", "/tmp")  # noqa: S108 - the first is never swept: what is swept away is no longer shown
 PYTHON_INSIDE = Path("/opt/python")
 
 
@@ -100,6 +101,7 @@ def _stage(folder: DataFolder) -> Path:
         last = Path(note.read_text(encoding="utf-8"))
         if last.is_dir() and not last.is_symlink() and last.stat().st_uid == os.geteuid() and not any(last.iterdir()):
             return last
-    made = Path(tempfile.mkdtemp(prefix="perdure-sandboxes-", dir="/tmp"))
+    parent = next((each for each in _PASSED_BY_ALL if os.access(each, os.W_OK)), None)
+    made = Path(tempfile.mkdtemp(prefix="perdure-sandboxes-", dir=parent))
     note.write_text(str(made), encoding="utf-8")
     return made

@@ -71,7 +71,7 @@ class ProcessService(Process):
         return pb.StreamInputResponse()
 
     async def close_stdin(self, request: pb.CloseStdinRequest, ctx: Context, /) -> pb.CloseStdinResponse:
-        _running(self._sandbox(ctx), request.process).close_input()
+        _running(self._sandbox(ctx), request.process).input.close()
         return pb.CloseStdinResponse()
 
     async def send_signal(self, request: pb.SendSignalRequest, ctx: Context, /) -> pb.SendSignalResponse:
@@ -95,7 +95,8 @@ class ProcessService(Process):
 async def _started(
     sandbox: Sandbox, request: pb.StartRequest, timeout_ms: float | None, limits: SandboxLimits
 ) -> Command:
-    """Codes: NOT_FOUND no such folder, RESOURCE_EXHAUSTED no process left, ALREADY_EXISTS tag, FAILED_PRECONDITION no cell."""
+    """Codes: INVALID_ARGUMENT no such folder, RESOURCE_EXHAUSTED no process left, ALREADY_EXISTS the tag is another's,
+    FAILED_PRECONDITION the kernel would not have it."""
     config = request.process
     if config is None or not config.cmd:
         raise ConnectError(Code.INVALID_ARGUMENT, "there is no command to start")
@@ -166,7 +167,7 @@ async def _feed(command: Command, given: pb.ProcessInput | None) -> None:
     match given.input if given is not None else None:
         case Oneof(field="stdin", value=data):
             try:
-                await command.write(data)
+                await command.input.write(data)
             except OSError as error:
                 raise ConnectError(Code.FAILED_PRECONDITION, f"the command takes no input: {error}") from None
         case _:

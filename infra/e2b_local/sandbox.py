@@ -126,13 +126,15 @@ class Sandbox:
             await asyncio.to_thread(remove_tree, self._folder / "view")
             return True
 
-    async def resume(self) -> None:
+    async def resume(self) -> bool:
+        """False when it ran. One of snapshot.BROKEN when its files cannot be had."""
         async with self.changing:
             if self._is_gone or self.is_running:
-                return
+                return False
             await asyncio.to_thread(self._unpack)
             self.update(state="running")
             self._snapshot.unlink(missing_ok=True)
+            return True
 
     async def destroy(self) -> None:
         async with self.changing:

@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 _FILE = "record.json"
 State = Literal["running", "paused"]
@@ -40,10 +40,10 @@ class SandboxRecord(BaseModel):
 
 
 def read_record(folder: Path) -> SandboxRecord | None:
-    """None when there is none: the sandbox was being made or being removed."""
+    """None when there is none: the sandbox was being made or being removed. ValidationError when it cannot be understood."""
     try:
         return SandboxRecord.model_validate_json((folder / _FILE).read_bytes())
-    except (OSError, ValidationError):
+    except FileNotFoundError:
         return None
 
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from infra.e2b_local import snapshot
 from infra.e2b_local.cell_process import CellFailed
 from infra.e2b_local.data_folder import DataFolder
@@ -61,18 +63,22 @@ class Sandboxes:
     def load(self) -> None:
         """What earlier servers left, mended. Nothing is started: a sandbox starts with its next command."""
         for folder in self._data.sandboxes.iterdir():
-            record = read_record(folder)
+            try:
+                record = read_record(folder)
+            except ValidationError:
+                log.exception("%s is left alone: it may be of a later version", folder)
+                continue
             if record is None:
                 remove_tree(folder)
                 continue
             sandbox = self._by_id[record.id] = Sandbox(record, self._data, self.host)
             sandbox.mend()
         for packed in self._data.snapshots.iterdir():
-            if packed.name.removesuffix(".tar.gz") not in self._by_id:
+            if not self._data.sandbox(packed.name.removesuffix(".tar.gz")).exists():
                 packed.unlink()
 
     async def create(self, new: NewSandbox) -> Sandbox:
-        """Runs when this returns. SandboxRefused: 429 too many, 501 not on this machine."""
+        """Runs when this returns. SandboxRefused: 429 too many, 501 not on this machine, 503 not this time."""
         if self.refusal is not None:
             raise SandboxRefused(501, self.refusal)
         known = next(
@@ -103,7 +109,7 @@ class Sandboxes:
             await sandbox.boot()
         except CellFailed as error:
             await self.kill(record.id)
-            raise SandboxRefused(501, f"The sandbox could not be started: {error}") from error
+            raise SandboxRefused(503, f"The sandbox could not be started: {error}") from error
         except OSError:
             del self._by_id[record.id]
             raise
@@ -132,16 +138,14 @@ class Sandboxes:
     async def connect(self, sandbox_id: str, timeout_s: int) -> tuple[Sandbox, bool]:
         """(sandbox, whether it had to be resumed). A running one never ends sooner for it."""
         sandbox = self.get(sandbox_id)
-        resumed = not sandbox.is_running
-        if resumed:
+        if not sandbox.is_running:
             self._check_count()
-            try:
-                await sandbox.resume()
-            except snapshot.BROKEN as error:
-                log.exception("resuming %s", sandbox_id)
-                raise SandboxRefused(
-                    500, f"the files of sandbox {sandbox_id!r} cannot be brought back: {error}"
-                ) from error
+        try:
+            resumed = await sandbox.resume()  # also one that is just being paused
+        except snapshot.BROKEN as error:
+            log.exception("resuming %s", sandbox_id)
+            detail = f"the files of sandbox {sandbox_id!r} cannot be brought back: {error}"
+            raise SandboxRefused(500, detail) from error
         end_at = self._now() + timeout_s
         sandbox.update(end_at=end_at if resumed else max(end_at, sandbox.record.end_at))
         return sandbox, resumed

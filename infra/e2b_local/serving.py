@@ -29,6 +29,9 @@ from infra.e2b_local.sandboxes import Sandboxes
 from infra.e2b_local.trial import why_not
 from schemas.sandboxes import SandboxLimits
 
+_OPEN_FILES = 1 << 16
+"""At most, where the machine lets us: a running command takes a handful."""
+
 _STOP_WITHIN_S = 30
 _THREADS = 32
 """Packing a workspace holds one for seconds; the looks at all others must not wait for it."""
@@ -38,7 +41,7 @@ def prepare(data: DataFolder, limits: SandboxLimits) -> Host:
     """First of all, while there is one thread and no child: it may change what this process sees mounted."""
     data.hold()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a running command takes a handful of ours
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(_OPEN_FILES, most), most))
     return Host(find_places(data), find_control_groups(data.path) or RlimitGroups(), limits)
 
 
@@ -57,9 +60,7 @@ async def serve(data: DataFolder, host: Host, port: int, api_key_file: Path | No
     expiring = asyncio.create_task(sandboxes.expire())
     stopping = asyncio.create_task(stop.wait())
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    print(
-        json.dumps(_ready(url, key_file, sandboxes)), flush=True
-    )  # the socket listens: whoever comes now is waited on
+    print(json.dumps(_ready(url, key_file, sandboxes)), flush=True)  # the socket listens already
     await asyncio.wait({serving, stopping, expiring}, return_when=asyncio.FIRST_COMPLETED)
     signal.alarm(_STOP_WITHIN_S)  # a kill loses nothing, a server that never ends holds its data
     await sandboxes.close()

@@ -33,7 +33,10 @@ class Watch:
 
     def is_workspace_full(self) -> bool:
         """So nearly that a failed write explains a failed command."""
-        usage = measure(self._home, self._limits.workspace_files)
+        try:
+            usage = measure(self._home, self._limits.workspace_files)
+        except OSError:
+            return False
         most = self._limits.workspace_mb * MEBIBYTE
         return not usage.complete or usage.bytes >= most * _NEARLY
 

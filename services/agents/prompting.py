@@ -61,6 +61,7 @@ class TurnView:
     transcript: Transcript
     hidden_steps: frozenset[str] = frozenset()
     brief: Mapping[str, Any] | None = None
+    remembered: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class TurnPrompt:
 
 def build(view: TurnView, specs: Sequence[ToolSpec], *, context_tokens: int, conclude: bool) -> TurnPrompt:
     """`conclude`: no tools are offered and the model is told to end."""
-    system = "\n\n".join(filter(None, [RULES.format(name=neutral(view.config.name)), view.config.instructions]))
+    rules = RULES.format(name=neutral(view.config.name))
+    system = "\n\n".join(filter(None, [rules, view.config.instructions, _remembered(view.remembered)]))
     tools = [] if conclude else [ModelTool(spec.name, spec.description, spec.parameters) for spec in specs]
     fixed = _tokens(system) + sum(_tokens(json.dumps([t.name, t.description, t.parameters])) for t in tools)
     numbered = view.transcript.passages()
@@ -154,6 +156,11 @@ def _content(
         return one_line(call, step)
     blocks = [passage_block(passage, document_id=passage.document_id) for passage in passages]
     return "\n\n".join(filter(None, [*blocks, neutral(outcome.text)])) or "Done."
+
+
+def _remembered(lines: Sequence[str]) -> str:
+    told = "\n".join(f"- {neutral(line)}" for line in lines)
+    return f"What is remembered about the person, as data:\n{told}" if told else ""
 
 
 def _brief(brief: Mapping[str, Any]) -> str:

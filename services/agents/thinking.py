@@ -17,6 +17,7 @@ from schemas.settings import AgentSettings
 from schemas.tools import CallPlan
 from services.agents import limits, opening_runs, prompting
 from services.agents.planning import Plan, PlannedCall, Planning
+from services.agents.recalling import Recalling
 from services.agents.registry import ToolRegistry
 from services.agents.repeating import is_repeat, repeated
 from services.agents.transcript import Reply, call_step, think_step
@@ -58,6 +59,7 @@ class Thinking:
         chat_model: ChatModelFactory,
         registry: ToolRegistry,
         planning: Planning,
+        recalling: Recalling,
         settings: AgentSettings,
         *,
         token_rows_per_s: float,
@@ -67,6 +69,7 @@ class Thinking:
         self._chat_model = chat_model
         self._registry = registry
         self._planning = planning
+        self._recalling = recalling
         self._settings = settings
         self._token_rows_per_s = token_rows_per_s
         self._failpoint = failpoint
@@ -81,6 +84,8 @@ class Thinking:
             attempt=attempt,
             rows_per_s=self._token_rows_per_s,
         )
+        if iteration == 1:
+            await self._recalling.run(work)
         begun = await self._begin(work, iteration, writer)
         kept = begun.rows.steps.get(step)
         if kept is not None:

@@ -16,6 +16,8 @@ from services.agents.transcript import Transcript, read_transcript
 from services.stores import sessions_store, turns_store
 from services.stores.database import Row, Transaction
 
+RECALL_STEP = "recall"
+
 
 @dataclass(frozen=True)
 class TurnWork:
@@ -78,8 +80,10 @@ async def turn_view(transaction: Transaction, work: TurnWork, rows: TurnRows, hi
     if work.session_id is not None and history_messages:
         earlier = await sessions_store.earlier(transaction, work.session_id, work.run_id, history_messages)
     records = {call_record(work.run_id, step): step for step, each in rows.transcript.outcomes.items() if each.used}
+    recalled = rows.steps.get(RECALL_STEP) or {}
+    recall_record = call_record(work.run_id, RECALL_STEP)
     replies = [run_stream(message["run_id"]) for message in earlier if message["role"] == "assistant"]
-    hidden = await turns_store.unreadable(transaction, rows.actor, [*records, *replies])
+    hidden = await turns_store.unreadable(transaction, rows.actor, [*records, *replies, recall_record])
     hidden_steps = frozenset(step for record, step in records.items() if record in hidden)
     return TurnView(
         config=rows.config,
@@ -88,6 +92,7 @@ async def turn_view(transaction: Transaction, work: TurnWork, rows: TurnRows, hi
         transcript=_without(rows.transcript, hidden_steps),
         hidden_steps=hidden_steps,
         brief=rows.row["brief"],
+        remembered=() if recall_record in hidden else tuple(recalled.get("lines", ())),
     )
 
 

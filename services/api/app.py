@@ -21,6 +21,7 @@ from services.api.routes import (
     documents,
     health,
     identity,
+    memories,
     openai_chat,
     openai_responses,
     runs,
@@ -95,6 +96,7 @@ def _mount(app: FastAPI, container: Stream) -> None:
             sessions.router,
             approvals.router,
             artifacts.router,
+            memories.router,
             openai_chat.router,
             openai_responses.router,
         ]

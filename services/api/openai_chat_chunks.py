@@ -18,10 +18,6 @@ from services.api.openai_outcome import Outcome
 from services.api.openai_text import SentText
 
 DONE = b"data: [DONE]\n\n"
-WAITING = (
-    "\n\n> Waiting for somebody to approve `{tool}`: POST /v1/approvals/{approval_id}/decision. "
-    "The work goes on by itself after that.\n\n"
-)
 NOT_SUPPORTED = "\n\n> [unsupported] The passages that were cited do not say: {claims}"
 
 
@@ -53,7 +49,8 @@ class ChatTelling:
                 note = NOT_SUPPORTED.format(claims="; ".join(f"“{claim}”" for claim in claims)) if claims else ""
                 return self._content(piece + note)
             case "approval.requested":
-                return self._content(WAITING.format(**event.data))
+                said = self._outcome.waiting_for[event.data["approval_id"]].replace("\n", "\n> ")
+                return self._content(f"\n\n> {said}\n\n")
             case "run.succeeded":
                 return self._end()
         return b""

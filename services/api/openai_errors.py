@@ -19,6 +19,7 @@ _TYPES = {
     401: "authentication_error",
     403: "permission_error",
     409: "conflict_error",
+    422: "run_failed",
     429: "rate_limit_error",
 }
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
@@ -63,13 +64,14 @@ class RunFailed(Problem):
 
 def error_of(problem: Problem) -> dict[str, Any]:
     """The object under `error`. Ids of the case, such as `run_id`, stand beside its four fields."""
+    status = _shown_status(problem)
     first = next(iter(_listed(problem.extra.get("errors"))), {})
     beside = {name: value for name, value in problem.extra.items() if name.endswith("_id")}
     return {
         "message": problem.detail,
-        "type": _TYPES.get(problem.status, "invalid_request_error" if problem.status < 500 else "server_error"),
+        "type": _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error"),
         "param": problem.extra.get("param", first.get("field")),
-        "code": _CODES.get(problem.status, problem.type),
+        "code": _CODES.get(status, problem.type),
         **beside,
     }
 
@@ -78,14 +80,17 @@ def _listed(errors: object) -> list[dict[str, str]]:
     return list(errors) if isinstance(errors, list) else []
 
 
-def render(problem: Problem) -> Response:
+def _shown_status(problem: Problem) -> int:
     """OpenAI's clients know no 422 for a request that is not valid: it is their 400. What came of a run stays as it is."""
-    status = 400 if problem.status == 422 and not isinstance(problem, RunFailed) else problem.status
+    return 400 if problem.status == 422 and not isinstance(problem, RunFailed) else problem.status
+
+
+def render(problem: Problem) -> Response:
     kept = problems.render(problem).headers
     headers = {name: kept[name] for name in _KEPT_HEADERS if name in kept}
     if isinstance(problem, RunFailed):
         headers["X-Should-Retry"] = "false"  # the clients obey: else they send a 409 or 5xx again by themselves
-    return JSONResponse({"error": error_of(problem)}, status, headers)
+    return JSONResponse({"error": error_of(problem)}, _shown_status(problem), headers)
 
 
 class OpenAIRoute(KeyedRoute):

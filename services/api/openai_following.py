@@ -186,10 +186,9 @@ async def gather(attended: Attended) -> list[RunEvent]:
 
 def _still_running(run_id: str, outcome: Outcome) -> StillRunning:
     read = f"Read its outcome with GET /v1/responses/resp_{run_id}; a new request would begin new work."
-    for approval_id, tool in outcome.waiting_for.items():
+    for approval_id, request in outcome.waiting_for.items():
         return StillRunning(
-            f"The run {run_id} waits for somebody to approve `{tool}` and goes on by itself after that: decide with "
-            f"POST /v1/approvals/{approval_id}/decision. {read}",
+            f"The run {run_id} waits for a person. {request} {read}",
             type="waiting_for_approval", status=504, run_id=run_id, approval_id=approval_id,
         )  # fmt: skip
     return StillRunning(

@@ -15,6 +15,18 @@ _STATUS_OF_CODE = {"context_length": 400, "agent_removed": 404, "engine_down": 5
 _CODES = {"context_length": "context_length_exceeded"}
 
 
+ASK_USER = "ask_user"
+"""The tool whose request is a question: the words of the decision are the answer."""
+_APPROVE = (
+    "Waiting for somebody to approve `{tool}`: POST /v1/approvals/{id}/decision. The work goes on by itself after that."
+)
+_ANSWER = (
+    "The agent asks: {question}\n"
+    'Answer with POST /v1/approvals/{id}/decision and {{"decision": "approve", "feedback": "<your answer>"}}. '
+    "The work goes on by itself after that."
+)
+
+
 class Withheld(Problem):
     """The text came from a document that this key may not read now (invariant 9)."""
 
@@ -23,13 +35,14 @@ class Withheld(Problem):
 
 @dataclass
 class Outcome:
-    """`waiting_for` are the requests for approval that nobody has decided: id and tool."""
+    """`waiting_for` are the requests that nobody has decided, by their ids: what people are told of each."""
 
     text: str = ""
     thinking: str = ""
     citations: list[Citation] = field(default_factory=list)
     usage: dict[str, Any] = field(default_factory=dict)
     waiting_for: dict[str, str] = field(default_factory=dict)
+    _newest_call: dict[str, Any] = field(default_factory=dict)
     succeeded: bool = False
 
     def apply(self, event: RunEvent) -> None:
@@ -46,14 +59,23 @@ class Outcome:
                 self.citations = [Citation.model_validate(each) for each in data]
             case "usage":
                 self.usage = data
+            case "tool.call":
+                self._newest_call = data
             case "approval.requested":
-                self.waiting_for[data["approval_id"]] = data["tool"]
+                self.waiting_for[data["approval_id"]] = self._request(data["approval_id"], data["tool"])
             case "approval.decided":
                 self.waiting_for.pop(data["approval_id"], None)
             case "run.succeeded":
                 self.succeeded = True
             case "run.failed" | "run.cancelled" | "run.expired":
                 raise failure(event)
+
+    def _request(self, approval_id: str, tool: str) -> str:
+        """The call that it is about was told just before."""
+        question = (self._newest_call.get("arguments") or {}).get("question")
+        if tool == ASK_USER and isinstance(question, str):
+            return _ANSWER.format(question=question, id=approval_id)
+        return _APPROVE.format(tool=tool, id=approval_id)
 
     @property
     def tokens(self) -> tuple[int, int]:

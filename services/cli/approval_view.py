@@ -35,21 +35,21 @@ def heading_of(approval: ApprovalView) -> Text:
     )
 
 
-def ways_to_decide(approval: ApprovalView) -> list[str]:
-    """The commands that decide it, and what each does."""
+def ways_to_decide(approval: ApprovalView) -> list[tuple[str, str]]:
+    """What can be decided, and the command that decides it."""
     command = "perdure approvals"
     if approval.state == "unknown_effect":
         return [
-            f"If it had its effect: `{command} mark-done {approval.id}`",
-            f"If it had none: `{command} try-again {approval.id}`",
+            ("It had its effect:", f"{command} mark-done {approval.id}"),
+            ("It had none, make it again:", f"{command} try-again {approval.id}"),
         ]
     if approval.state != "pending":
         return []
     if approval.tool == ASK_USER:
-        return [f'Answer it: `{command} approve {approval.id} --feedback "your answer"`']
+        return [("Answer it:", f'{command} approve {approval.id} --feedback "your answer"')]
     return [
-        f"Let it be done: `{command} approve {approval.id}` (--session: in the rest of its session too)",
-        f'Refuse it: `{command} reject {approval.id} --feedback "why"`',
+        ("Let it be done (with --session: in the rest of its session too):", f"{command} approve {approval.id}"),
+        ("Refuse it (with --feedback: and tell the agent why):", f"{command} reject {approval.id}"),
     ]
 
 

@@ -183,7 +183,5 @@ def _print_approval(client: ApiClient, approval: ApprovalView) -> None:
     output.print_fields(facts)
     console.print(Text("\nQuestion" if approval.tool == ASK_USER else "\nArguments", style="bold"))
     console.print(request_body(approval))
-    for number, way in enumerate(ways_to_decide(approval)):
-        if number == 0:
-            output.say("")
-        output.say(way)
+    for what, deciding in ways_to_decide(approval):
+        output.err().print(Text.assemble("\n", what, f"\n  {deciding}"), soft_wrap=True)  # a command is copied whole

@@ -48,7 +48,7 @@ def e2b_failure(error: Exception) -> Failure:
         if is_transport_failure(error):
             return EngineDown(ENGINE, f"the sandbox server does not answer: {error.message}"[:_DETAIL_CHARACTERS])
         if error.code is Code.FAILED_PRECONDITION:
-            return PermanentFailure(UNAVAILABLE, _sentence(error))
+            return TransientFailure(UNAVAILABLE, _sentence(error))  # the sandbox could not be started this time
         error = handle_rpc_exception(error)
     detail = _sentence(error)
     match error:

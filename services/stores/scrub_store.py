@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Table, Text, bindparam, cast, func, literal, select, text, update
+from sqlalchemy import ARRAY, ColumnElement, Table, Text, bindparam, cast, delete, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.identifiers import run_stream
 from schemas.runs import TEXT_EVENTS
 from services.stores.database import Transaction
 from services.stores.prepared import Prepared
+from services.stores.tables.agents import memories
 from services.stores.tables.documents import documents
 from services.stores.tables.facts import audit_log, domain_events
 from services.stores.tables.runs import answers, run_events, runs, sources
@@ -43,6 +44,11 @@ _EMPTY_STEPS = Prepared(
         WHERE run_id = ANY(:runs) AND (step LIKE 'call:%' OR step LIKE 'think:%') AND result IS NOT NULL
         """
     ).bindparams(bindparam("runs", type_=ARRAY(Text)))
+)
+_EMPTY_RECALLED = Prepared(
+    text("UPDATE run_steps SET result = '{}' WHERE run_id = ANY(:runs) AND step = 'recall'").bindparams(
+        bindparam("runs", type_=ARRAY(Text))
+    )
 )
 _EMPTY_CALLS = Prepared(
     text(
@@ -77,6 +83,14 @@ _EMPTY_MESSAGES = Prepared(
     text(
         "UPDATE messages SET text = NULL, citations = '[]' WHERE run_id = ANY(:runs) AND role = 'assistant'"
     ).bindparams(bindparam("runs", type_=ARRAY(Text)))
+)
+_EMPTY_OF_TURNS = (
+    _EMPTY_STEPS,
+    _EMPTY_RECALLED,
+    _EMPTY_CALLS,
+    _EMPTY_REQUESTS,
+    _EMPTY_MESSAGES,
+    _EMPTY_ARTIFACTS,
 )
 REMOVED_DETAIL = "The document of this run was removed."
 
@@ -130,6 +144,9 @@ async def withhold_if_removed(transaction: Transaction, record: str) -> None:
 
 
 async def _empty(transaction: Transaction, records: Sequence[str]) -> None:
+    remembered = [record.removeprefix("memory:") for record in records if record.startswith("memory:")]
+    if remembered:
+        await transaction.execute(delete(memories).where(memories.c.id.in_(remembered)))
     run_ids = [record.removeprefix("run:") for record in records if record.startswith("run:")]
     if not run_ids:
         return
@@ -138,5 +155,5 @@ async def _empty(transaction: Transaction, records: Sequence[str]) -> None:
     await transaction.execute(update(answers).where(answers.c.run_id.in_(run_ids)).values(**emptied))
     from_it = run_events.c.run_id.in_(run_ids) & run_events.c.type.in_(sorted(TEXT_EVENTS))
     await transaction.execute(update(run_events).where(from_it).values(data={"withheld": True}))
-    for statement in (_EMPTY_STEPS, _EMPTY_CALLS, _EMPTY_REQUESTS, _EMPTY_MESSAGES, _EMPTY_ARTIFACTS):
+    for statement in _EMPTY_OF_TURNS:
         await transaction.run(statement, {"runs": run_ids})

@@ -21,6 +21,7 @@ import uvloop
 
 from infra.interpreter import share_evenly
 from tests.bench import (
+    agents,
     cancel,
     event_to_handler,
     first_token,
@@ -44,6 +45,7 @@ FIGURES: dict[str, Callable[[Bench], Awaitable[Measured]]] = {
     "ingest_vs_loop": ingest_vs_loop.measure,
     "search_while_ingesting": search_while_ingesting.measure,
     "search_vs_raw": search_vs_raw.measure,
+    "agents": agents.measure,
 }
 
 

@@ -16,6 +16,9 @@ AT_MOST = {
     "ready_s": 15.0,
     "stop_s": 20.0,
     "cancel_ms_p95": 1_000.0,
+    "agent_read_step_ms": 20.0,
+    "approve_to_continue_ms_p95": 150.0,
+    "stop_ms_p95": 1_000.0,
 }
 
 

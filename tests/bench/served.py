@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -120,9 +120,9 @@ async def connected(perdure: PerdureProcess) -> AsyncIterator[Served]:
 
 
 @asynccontextmanager
-async def serving(bench: Bench, name: str) -> AsyncIterator[Served]:
+async def serving(bench: Bench, name: str, env: Mapping[str, str] | None = None) -> AsyncIterator[Served]:
     """A fresh `perdure up` with an empty space, settled; stopped and its data removed at the end."""
-    perdure = PerdureProcess(bench.folder / name)
+    perdure = PerdureProcess(bench.folder / name, env)
     try:
         await asyncio.to_thread(perdure.start)
         async with connected(perdure) as served:

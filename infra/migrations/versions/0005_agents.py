@@ -18,6 +18,8 @@ TENANT_TABLES = (
     "approval_contents",
     "approvals",
     "artifacts",
+    "memories",
+    "memory_switches",
     "messages",
     "session_grants",
     "session_sandboxes",
@@ -39,6 +41,8 @@ def upgrade() -> None:
         _session_sandboxes,
         _artifacts,
         _usage,
+        _memories,
+        _memory_switches,
     ):
         create()
     protect(TENANT_TABLES)
@@ -227,3 +231,33 @@ def _usage() -> None:
         sa.PrimaryKeyConstraint("run_id", "step", name=op.f("pk_usage")),
     )
     op.create_index("ix_usage_at", "usage", ["tenant", "at"], unique=False)
+
+
+def _memories() -> None:
+    op.create_table(
+        "memories",
+        sa.Column("tenant", sa.Text(), server_default=sa.text("current_setting('perdure.tenant')"), nullable=False),
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("user_id", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("confidence", sa.Double(), nullable=False),
+        sa.Column("run_id", sa.Text(), nullable=True),
+        sa.Column("model", sa.Text(), nullable=False),
+        sa.Column("vector", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_memories")),
+    )
+    op.create_index(op.f("ix_memories_user_id"), "memories", ["user_id"], unique=False)
+
+
+def _memory_switches() -> None:
+    op.create_table(
+        "memory_switches",
+        sa.Column("tenant", sa.Text(), server_default=sa.text("current_setting('perdure.tenant')"), nullable=False),
+        sa.Column("user_id", sa.Text(), nullable=False),
+        sa.Column("enabled", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("user_id", name=op.f("pk_memory_switches")),
+    )

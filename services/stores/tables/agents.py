@@ -168,6 +168,32 @@ usage = Table(
     Index("ix_usage_at", "tenant", "at"),
 )
 
+memories = Table(
+    "memories",
+    metadata,
+    tenant_column(),
+    Column("id", Text, primary_key=True),
+    Column("user_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("confidence", Double, nullable=False),
+    Column("run_id", Text),
+    Column("model", Text, nullable=False),
+    Column("vector", JSONB, nullable=False),
+    time_column("created_at", nullable=False),
+    time_column("updated_at", nullable=False),
+    Index(None, "user_id"),
+)
+
+memory_switches = Table(
+    "memory_switches",
+    metadata,
+    tenant_column(),
+    Column("user_id", Text, primary_key=True),
+    Column("enabled", Boolean, nullable=False),
+)
+
 session_grants = Table(
     "session_grants",
     metadata,

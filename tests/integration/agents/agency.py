@@ -24,7 +24,9 @@ from services.agents.agents import Agents
 from services.agents.approval_waiting import ApprovalWaiting
 from services.agents.approvals import Approvals
 from services.agents.calling import Calling
+from services.agents.memories import Memories
 from services.agents.planning import Planning
+from services.agents.recalling import Recalling
 from services.agents.registry import ToolRegistry
 from services.agents.session_queue import SessionQueue
 from services.agents.sessions import Sessions
@@ -95,6 +97,7 @@ class Agency:
     server: OpenAIServer
     bell: Bell
     registry: ToolRegistry
+    memories: Memories
     agents: Agents
     sessions: Sessions
     approvals: Approvals
@@ -116,6 +119,10 @@ class Agency:
         owner = who or self.world.root
         agent = await self.agent(owner, **fields)
         return (await self.sessions.create(owner.actor, SessionDraft(agent_id=agent.id))).id
+
+    async def incognito(self, agent_id: str) -> str:
+        draft = SessionDraft(agent_id=agent_id, incognito=True)
+        return (await self.sessions.create(self.world.root.actor, draft)).id
 
     async def say(self, session_id: str, text: str, who: Person | None = None, **fields: Any) -> str:
         """The run that will answer."""
@@ -239,8 +246,8 @@ class Agency:
 def build_agency(world: World, server: OpenAIServer, sandboxes: Connect | None = None, **limits: Any) -> Agency:
     database, agent_settings = world.database, AgentSettings(**limits)
     settings = world.settings.model_copy(update={"agents": agent_settings})
-    bell = Bell()
-    registry = build_registry(database, world.blobs, world.reception, world.finding, sandboxes, settings)
+    bell, memories = Bell(), Memories(database, world.model, agent_settings)
+    registry = build_registry(database, world.blobs, world.reception, world.finding, sandboxes, memories, settings)
     registry.add(bell)
     env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "scripted"}
     models = chat_models(settings, env, 30)
@@ -249,6 +256,7 @@ def build_agency(world: World, server: OpenAIServer, sandboxes: Connect | None =
         server=server,
         bell=bell,
         registry=registry,
+        memories=memories,
         agents=Agents(database, registry),
         sessions=Sessions(database, _leave_it_queued, agent_settings, lambda: None),
         approvals=Approvals(database, _leave_it_queued, registry),
@@ -258,6 +266,7 @@ def build_agency(world: World, server: OpenAIServer, sandboxes: Connect | None =
             models,
             registry,
             Planning(registry, agent_settings),
+            Recalling(database, memories),
             agent_settings,
             token_rows_per_s=20,
             failpoint=_no_failpoint,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
+import numpy as np
 from fastapi import FastAPI
 
 from schemas.access import Actor
@@ -23,6 +24,7 @@ from services.access.identity import Identity
 from services.agents.agents import Agents
 from services.agents.approvals import Approvals
 from services.agents.artifacts import Artifacts
+from services.agents.memories import Memories
 from services.agents.registry import ToolRegistry
 from services.agents.sessions import Sessions
 from services.agents.tools.list_documents import ListDocumentsTool
@@ -30,17 +32,31 @@ from services.answers.asking import Asking
 from services.api.app import create_app
 from services.container import EngineProbe, Serving, Stream
 from services.events.run_event_hub import RunEventHub
+from services.gateways.embedding_model import EmbeddingModel, Vectors
 from services.gateways.tracing import current_traceparent
 from services.ingestion.reception import Reception
 from services.stores import identity_store, run_event_log
 from services.stores.blob_store import BlobStore
 from services.stores.database import Database
+from tests.fakes.openai_server import embedding
 
 BASE = "http://perdure.test"
 
 
 async def _leave_it_to_the_relay(destination: str, stream: str) -> None:
     """No Temporal here: rows of the outbox wait, as they do while it is away."""
+
+
+class WordVectors:
+    """Stands in for the embedding model, which has tests of its own: texts that share words point the same way."""
+
+    name = "words"
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        return np.asarray([embedding(text) for text in texts], dtype=np.float32)
+
+    async def embed_query(self, text: str) -> Vectors:
+        return np.asarray(embedding(text), dtype=np.float32)
 
 
 @dataclass
@@ -74,6 +90,7 @@ def serving(
         sessions=Sessions(database, _leave_it_to_the_relay, settings.agents, current_traceparent),
         approvals=Approvals(database, _leave_it_to_the_relay, registry),
         artifacts=Artifacts(database, BlobStore.at_directory(blobs)),
+        memories=Memories(database, cast(EmbeddingModel, WordVectors()), settings.agents),
     )
 
 

@@ -157,6 +157,17 @@ async def test_a_turn_that_waits_for_somebody_says_so_in_its_stream_and_goes_on(
     assert content([chunk async for chunk in stream]) == "\n\nWritten."
 
 
+async def test_a_question_to_the_person_is_in_the_stream_with_the_way_to_answer_it(talk: Talk) -> None:
+    stream = await streamed(talk, await talk.agent())
+    run = stream.response.headers["x-run-id"]
+    call = {"call_id": "c1", "tool": "ask_user", "arguments": {"question": "Which year?\nThis one?"}, "risk": "read"}
+    await talk.tell(run, ("tool.call", call), ("approval.requested", {"approval_id": "approval-8", "tool": "ask_user"}))
+    await talk.tell(run, ("approval.decided", {"approval_id": "approval-8", "state": "approved"}), *ended("2026.", []))
+    text = content([chunk async for chunk in stream])
+    assert "> The agent asks: Which year?\n> This one?\n> Answer with POST /v1/approvals/approval-8/decision" in text
+    assert text.endswith("2026.")
+
+
 async def test_a_whole_reply_does_not_wait_for_people_longer_than_its_bound(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

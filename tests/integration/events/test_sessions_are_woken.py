@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from temporalio.client import Client
 
 from schemas.access import Actor
@@ -9,11 +11,12 @@ from schemas.agents import AgentDraft
 from schemas.conversations import MessageDraft, SessionDraft
 from schemas.identifiers import new_id
 from schemas.settings import AgentSettings, WorkSettings
+from schemas.workflow_contracts import ASK_APPROVAL
 from services.agents.sessions import Sessions
 from services.events.delivery import OutboxDelivery
 from services.events.reconciler import Reconciler
 from services.gateways.temporal_gateway import TemporalGateway
-from services.stores import agents_store, runs_store
+from services.stores import agents_store, approvals_store, runs_store
 from services.stores.database import Database
 from services.stores.runs_store import TEMPORAL
 from tests.integration.events import facts, runs
@@ -94,3 +97,49 @@ async def test_a_message_that_waits_behind_another_is_looked_at_without_new_fact
     before = await facts.rows(database, "SELECT count(*) AS count FROM domain_events")
     assert await Reconciler(database, gateway, WorkSettings()).reconcile() == {"left": 1}
     assert await facts.rows(database, "SELECT count(*) AS count FROM domain_events") == before
+
+
+async def test_a_request_whose_decision_its_workflow_has_not_seen_is_signalled_until_it_acknowledges(
+    database: Database, gateway: TemporalGateway
+) -> None:
+    _, turn = await said(database)
+    run_id, approval_id, now = new_id(), new_id(), datetime.now(UTC)
+    request = approvals_store.Request(
+        run_id=turn, own_run_id=run_id, session_id=None, step="call:1.0", user_id=ACTOR.user, tool="ring", risk="write",
+        args_hash="hash", approver_roles=[], space_id=None, expires_at=now + timedelta(days=7),
+    )  # fmt: skip
+    async with database.begin(TENANT) as transaction:
+        await runs_store.create(
+            transaction,
+            ASK_APPROVAL,
+            run_id=run_id,
+            workflow_id=f"approval:{TENANT}:{approval_id}",
+            actor=ACTOR,
+            input_ref={"approval_id": approval_id, "expires_at": request.expires_at.isoformat(), "tool": "ring"},
+            subject=approval_id,
+        )
+        await approvals_store.ask(transaction, approval_id, request, approvals_store.Words({}))
+    await OutboxDelivery(database, gateway, NoKafka()).deliver_batch(TEMPORAL)
+    view = await gateway.describe(f"approval:{TENANT}:{approval_id}")
+    assert view is not None
+    async with database.begin(TENANT) as transaction:
+        assert await runs_store.claim(transaction, run_id, view.execution_id) is not None
+        row = await approvals_store.get(transaction, approval_id, for_update=True)
+        assert row is not None
+        await approvals_store.decide(
+            transaction,
+            row,
+            state="approved",
+            decision="approve",
+            by="bea",
+            args_hash="hash",
+            edited=None,
+            feedback=None,
+        )
+    await facts.rows(database, "UPDATE outbox SET delivered_at = now() RETURNING id")  # the signal was lost
+    await runs.let_stall(database, run_id)
+    reconciler = Reconciler(database, gateway, WorkSettings())
+    assert await reconciler.reconcile() == {"signalled": 1}
+    async with database.begin(TENANT) as transaction:
+        await approvals_store.acknowledge(transaction, approval_id)
+    assert await reconciler.reconcile() == {"alive": 1}
