@@ -39,6 +39,9 @@ class ApprovalView(BaseModel):
     expires_at: datetime
     decided_by: str | None
     decided_at: datetime | None
+    decided_arguments: dict[str, Any] | None = None
+    """What was approved in place of `arguments`."""
+    feedback: str | None = None
 
 
 class Decision(BaseModel):

@@ -25,7 +25,9 @@ class SessionDraft(BaseModel):
 class ForkDraft(BaseModel):
     """A new session that begins with another's conversation up to the end of one of its turns."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"after_run_id": "01890a5d-ac96-774b-bcce-b302099a8057"}]}
+    )
 
     after_run_id: str
 

@@ -39,6 +39,6 @@ class MemoryView(BaseModel):
 class MemorySwitch(BaseModel):
     """Switched off, nothing is remembered and nothing is recalled; what was remembered stays until it is deleted."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"enabled": False}]})
 
     enabled: bool

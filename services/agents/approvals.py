@@ -100,7 +100,8 @@ class Approvals:
         if decision.decision == "approve_session" and row["session_id"] is not None:
             await turns_store.grant(transaction, row["session_id"], row["tool"], row["risk"], actor.user)
         told = RunEventDraft(type="approval.decided", data={"approval_id": row["id"], "state": state})
-        await run_event_log.append(transaction, row["run_id"], [told])
+        for run_id in [row["run_id"], *await turns_store.above(transaction, row["run_id"])]:
+            await run_event_log.append(transaction, run_id, [told])
 
     def _edited(self, row: Row, decision: Decision) -> dict[str, object] | None:
         """Edited arguments are held against the tool's schema before anybody relies on them."""
@@ -149,6 +150,8 @@ class Approvals:
             expires_at=row["expires_at"],
             decided_by=_by(row),
             decided_at=row["decided_at"],
+            decided_arguments=None if hidden else row["edited"],
+            feedback=None if hidden else row["feedback"],
         )
 
 

@@ -27,7 +27,7 @@ from services.gateways.chat_model import ChatDelta, ChatEnd, ChatModel
 from services.retrieval.citation_marks import CitationStream
 from services.retrieval.citations import supplied_numbers
 from services.stores import run_event_log, runs_store, scrub_store, sessions_store, turns_store, usage_store
-from services.stores.database import Database
+from services.stores.database import Database, Transaction
 
 ChatModelFactory = Callable[[str], ChatModel]
 Failpoint = Callable[[str], None]
@@ -184,6 +184,7 @@ class Thinking:
             await run_event_log.append(
                 transaction, work.run_id, _events(plan, plans, expires.isoformat()), step=step, attempt=attempt
             )
+            await _tell_above(transaction, rows, plan)
             await turns_store.store_steps(transaction, work.run_id, results)
             if reply.input_tokens or reply.output_tokens:
                 await usage_store.add(
@@ -199,6 +200,19 @@ class Thinking:
                 )
             await scrub_store.withhold_if_removed(transaction, work.record)
         return _thought(kept)
+
+
+async def _tell_above(transaction: Transaction, rows: TurnRows, plan: Plan) -> None:
+    """Who watches a turn above would otherwise see it stand still: what is asked for below is told there too."""
+    asked = [planned for planned in plan.calls if planned.approval_id is not None]
+    if not asked or rows.row["parent_run_id"] is None:
+        return
+    drafts = [
+        RunEventDraft(type="approval.requested", data={"approval_id": each.approval_id, "tool": each.kept.tool})
+        for each in asked
+    ]
+    for run_id in await turns_store.above(transaction, rows.row["run_id"]):
+        await run_event_log.append(transaction, run_id, drafts)
 
 
 def _call_plan(planned: PlannedCall, expires_at: str) -> CallPlan:

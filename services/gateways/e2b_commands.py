@@ -19,8 +19,10 @@ from e2b.envd.rpc import is_transport_failure
 from e2b.envd.utils import timeout_to_ms
 from protobuf import Oneof
 
+from schemas.errors import TransientFailure
 from schemas.sandboxes import Ended, read_end
 from services.gateways.command_output import CommandOutput
+from services.gateways.e2b_failures import LOST, ListenerFailed
 from services.gateways.sandbox import CommandResult, OnOutput, Stream
 
 Events = AsyncGenerator[pb.StartResponse | pb.ConnectResponse, None]
@@ -46,7 +48,10 @@ class E2bCommand:
             except ConnectError as error:
                 if error.code is not Code.ALREADY_EXISTS:
                     raise
-            return await self._follow(self._attached(timeout_s), on_output)  # another caller was quicker
+            try:
+                return await self._follow(self._attached(timeout_s), on_output)  # another caller was quicker
+            except _NoSuchCommand:
+                raise TransientFailure(LOST, "the command ended before it could be followed") from None
         except ConnectError as error:
             if (end := _end_in(error, timeout_s)) is None:
                 raise
@@ -99,7 +104,10 @@ class E2bCommand:
     async def _take(self, stream: Stream, piece: bytes, on_output: OnOutput | None, *, final: bool = False) -> None:
         text = self._outputs[stream].add(piece, final=final)
         if text and on_output is not None:
-            await on_output(stream, text)
+            try:
+                await on_output(stream, text)
+            except Exception as error:
+                raise ListenerFailed from error
 
     def _ended(self, end: pb.ProcessEvent.EndEvent) -> CommandResult:
         reason = read_end(end.error) if end.has_field("error") else None

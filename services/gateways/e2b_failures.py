@@ -15,7 +15,7 @@ from e2b.envd.rpc import handle_rpc_exception, is_transport_failure
 from schemas.errors import EngineDown, Failure, PermanentFailure, TransientFailure
 from services.gateways.sandbox import ENGINE, SandboxGone
 
-NOT_FOUND, REFUSED, QUOTA, TOO_LARGE, BUSY, UNAVAILABLE, TIMEOUT = (
+NOT_FOUND, REFUSED, QUOTA, TOO_LARGE, BUSY, UNAVAILABLE, TIMEOUT, LOST = (
     "not_found",
     "refused",
     "quota",
@@ -23,19 +23,26 @@ NOT_FOUND, REFUSED, QUOTA, TOO_LARGE, BUSY, UNAVAILABLE, TIMEOUT = (
     "sandboxes_busy",
     "sandbox_unavailable",
     "timeout",
+    "command_lost",
 )
 _CANNOT_RUN = 501
 _SERVER_ERROR = 500
 _DETAIL_CHARACTERS = 500
 
 
+class ListenerFailed(Exception):
+    """Carries, as its cause, what a listener of ours raised past the SDK."""
+
+
 @contextlib.contextmanager
 def failures_named() -> Iterator[None]:
-    """Lets failures of ours and cancellation through; everything else that is raised becomes a Failure."""
+    """Lets failures of ours, of listeners and cancellation through; everything else that is raised becomes a Failure."""
     try:
         yield
     except (Failure, asyncio.CancelledError):
         raise
+    except ListenerFailed as error:
+        raise error.__cause__ or error from None
     except Exception as error:
         if isinstance(error, ConnectError) and isinstance(error.__cause__, asyncio.CancelledError):
             raise error.__cause__ from None

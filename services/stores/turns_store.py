@@ -81,6 +81,20 @@ async def get(transaction: Transaction, run_id: str) -> Row | None:
     return await transaction.one_or_none(_GET, {"run_id": run_id})
 
 
+async def above(transaction: Transaction, run_id: str) -> list[str]:
+    """The turns that handed this one its work, the nearest first."""
+    statement = text(
+        """
+        WITH RECURSIVE line(run_id, place) AS (
+            SELECT parent_run_id, 1 FROM turns WHERE run_id = :run_id
+            UNION ALL SELECT turns.parent_run_id, line.place + 1 FROM line JOIN turns ON turns.run_id = line.run_id
+        )
+        SELECT run_id FROM line WHERE run_id IS NOT NULL ORDER BY place
+        """
+    )
+    return [row["run_id"] for row in await transaction.all(statement, {"run_id": run_id})]
+
+
 async def fix_config(transaction: Transaction, run_id: str, config: dict[str, Any]) -> None:
     """What the turn works under from here on, whatever becomes of its agent."""
     await transaction.execute(update(turns).where(turns.c.run_id == run_id).values(config=config))

@@ -123,3 +123,17 @@ async def test_a_turn_above_that_is_stopped_asks_those_below_to_stop(agency: Age
     await agency.ending.end(work, agency.ended("cancelled"))
     (child,) = await agency.children(run_id)
     assert child["cancel_requested_at"] is not None
+
+
+async def test_what_is_asked_for_below_is_told_on_the_stream_of_the_turn_above(agency: Agency) -> None:
+    agency.plan(Reply(calls=[delegate(tools=["ring_bell"])]), Reply(text="Done."))
+    agency.server.plan("below", Reply(calls=[calls("ring_bell", times=2)]), Reply(text="It rang."))
+    session = await agency.session(tools=["delegate", "ring_bell"])
+    run = await agency.ask(session, ASK, agency.decision("approve", arguments={"times": 1}))
+    assert run["state"] == "succeeded"
+    (asked,) = await agency.events(run["id"], "approval.requested")
+    (decided,) = await agency.events(run["id"], "approval.decided")
+    assert (asked.data["tool"], decided.data["approval_id"]) == ("ring_bell", asked.data["approval_id"])
+    request = await agency.approvals.get(agency.world.root.actor, asked.data["approval_id"])
+    assert (request.arguments, request.decided_arguments) == ({"times": 2}, {"times": 1})
+    assert agency.bell.heard == [{"times": 1}]

@@ -30,6 +30,14 @@ async def test_a_result_holds_output_and_exit_code_and_streams_meanwhile(
     assert piped.exit_code == 3
 
 
+async def test_what_a_listener_raises_comes_through_as_it_is(sandboxes: E2bSandboxes, sandbox_id: str) -> None:
+    async def on_output(stream: str, text: str) -> None:
+        raise LookupError(text)
+
+    with pytest.raises(LookupError, match="heard"):
+        await sandboxes.run(sandbox_id, "echo heard; sleep 1", timeout_s=20, on_output=on_output)
+
+
 async def test_ends_are_told_apart(sandboxes: E2bSandboxes, sandbox_id: str) -> None:
     late = await sandboxes.run(sandbox_id, "echo before; sleep 30", timeout_s=1)
     assert (late.ended, late.exit_code, late.stdout) == ("timeout", None, "before\n")
