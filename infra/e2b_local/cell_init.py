@@ -65,6 +65,7 @@ class Init:
                 raise OSError(2, f"the folder {folder} does not exist")
             pid = os.fork()
             if pid == 0:
+                os.close(request)
                 self._become(folder, arguments, dict(each.partition("=")[::2] for each in settings), streams)
             self._commands[pid] = number
             self._control.send(b"started %d %d" % (number, pid))
@@ -83,7 +84,8 @@ class Init:
             os.setsid()
             for target, stream in enumerate(streams):
                 os.dup2(stream, target)
-            os.closerange(3, 1_024)
+            for stream in streams:
+                os.close(stream)
             for number in (signals.SIGCHLD, signals.SIGPIPE, signals.SIGXFSZ, signals.SIGINT):
                 signals.signal(number, signals.SIG_DFL)
             signals.pthread_sigmask(signals.SIG_SETMASK, [])
@@ -174,4 +176,5 @@ def bind(bounds: list[str]) -> None:
 
 if __name__ == "__main__":
     bind(sys.argv[3:])
+    os.set_inheritable(int(sys.argv[1]), False)  # commands must not speak to the server
     Init(_socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])).run()

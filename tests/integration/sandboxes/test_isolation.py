@@ -85,6 +85,13 @@ async def test_the_environment_of_the_machine_is_not_there(sandbox: AsyncSandbox
     assert {name for name in names if not name.startswith("E2B_")} <= known
 
 
+async def test_a_command_holds_no_descriptor_but_its_own_three(sandbox: AsyncSandbox) -> None:
+    held = "import os; print(sorted(os.listdir('/proc/self/fd')), sorted(os.listdir('/proc/1/fd')))"
+    own, of_first = (await sandbox.commands.run(f'python3 -c "{held}"')).stdout.strip().split("] [")
+    assert own == "['0', '1', '2', '3'"
+    assert of_first.count(",") == 3  # its three, and the way to the server
+
+
 async def test_only_the_workspace_and_tmp_can_be_written(sandbox: AsyncSandbox) -> None:
     for path in ("/x", "/usr/x", "/etc/x", "/home/x", "/dev/x", "/opt/python/x", "/proc/sys/kernel/hostname"):
         refused = await failed(sandbox, f"echo 1 > {path}")
