@@ -75,7 +75,7 @@ async def test_a_poisoned_record_goes_to_the_dead_letter_topic_and_what_follows_
     dead = await asyncio.to_thread(broker.records, f"{ACCESS_TOPIC}.dlq")
     assert [(key, value) for key, value, _ in dead] == [(stream.encode(), poison.value)]
     assert await redrive.redrive(broker.bootstrap, publisher) == {
-        "perdure.access.dlq": 1, "perdure.documents.dlq": 0, "perdure.runs.dlq": 0,
+        "perdure.access.dlq": 1, "perdure.approvals.dlq": 0, "perdure.documents.dlq": 0, "perdure.runs.dlq": 0,
     }  # fmt: skip
     assert sum((await redrive.redrive(broker.bootstrap, publisher)).values()) == 0
     again = [

@@ -168,4 +168,4 @@ async def test_a_rebuild_misses_no_event_while_an_older_transaction_runs(databas
         async with database.begin("acme") as transaction:
             await history._receive(transaction, "acme-0", 0)
         rebuilt = await rebuild_read_models(database)
-    assert rebuilt.rows == {"documents": 1, "document_versions": 1, "runs": 1}
+    assert rebuilt.rows == {"documents": 1, "document_versions": 1, "runs": 1, "approvals": 0}

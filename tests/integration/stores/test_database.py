@@ -57,6 +57,12 @@ async def test_what_fails_is_rolled_back_whole(database: Database) -> None:
     assert await _steps(database, "r1") == []
 
 
+async def _asleep(database: Database) -> bool:
+    """A transaction of its own for each look: what it sees of other sessions stays as it was at its first."""
+    async with database.begin(TENANT) as transaction:
+        return bool(await transaction.scalar(ASLEEP))
+
+
 async def test_a_cancelled_statement_costs_its_connection_and_nothing_else(database: Database) -> None:
     async def sleeper() -> None:
         async with database.begin(TENANT) as transaction:
@@ -64,9 +70,8 @@ async def test_a_cancelled_statement_costs_its_connection_and_nothing_else(datab
             await transaction.all(SLEEP)
 
     task = asyncio.create_task(sleeper())
-    async with database.begin(TENANT) as transaction:
-        while not await transaction.scalar(ASLEEP):
-            await asyncio.sleep(0.01)
+    while not await _asleep(database):
+        await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
