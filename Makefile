@@ -44,7 +44,7 @@ test-levels: setup ## integration, workflow and replay tests on the embedded eng
 	$(AT_MOST) 25m $(BIN)/pytest $(TOGETHER) $(ORDINARY) $(LEVELS)
 
 test-processes: setup ## durability and acceptance tests: real processes, started, used and killed
-	$(AT_MOST) 30m $(BIN)/pytest $(TOGETHER) $(ORDINARY) $(PROCESS_LEVELS)
+	$(AT_MOST) 30m $(BIN)/pytest $(TOGETHER) --no-loadscope-reorder $(ORDINARY) $(PROCESS_LEVELS)
 
 test-peers: setup ## the adapters and the main job on a real Kafka and Elasticsearch (needs java, mvn, nginx)
 	$(AT_MOST) 20m $(BIN)/python -m tests.peers.run

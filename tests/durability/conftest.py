@@ -17,6 +17,8 @@ from tests.world.fixtures import children_fixture, embedding_fixture, world_fixt
 
 __all__ = ["chat_server", "children_fixture", "embedding_fixture", "perdure", "world_fixture"]
 CHAT_MODEL = "openai-chat:scripted"
+LEAN = {"PERDURE_PARSING__WORKERS": "1"}
+"""A Perdure that is started dozens of times and given few files: a second parser would be started for nothing each time."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def chat_server() -> Iterator[ChatServer]:
 @pytest.fixture(scope="module")
 def perdure(tmp_path_factory: pytest.TempPathFactory, chat_server: ChatServer) -> Iterator[PerdureProcess]:
     """Not started yet. Whatever runs at the module's end is killed."""
-    env = {"OPENAI_BASE_URL": chat_server.url, "OPENAI_API_KEY": "scripted"}
+    env = {"OPENAI_BASE_URL": chat_server.url, "OPENAI_API_KEY": "scripted", **LEAN}
     perdure = PerdureProcess(Path(tmp_path_factory.mktemp("durable")) / "data", env)
     yield perdure
     if perdure.running:
