@@ -22,7 +22,8 @@ class RunEventView(BaseModel):
     seq: int
     type: str = Field(examples=["token"])
     at: datetime
-    data: dict[str, Any]
+    data: dict[str, Any] | list[Any]
+    """A list for `sources` and `citations`."""
 
 
 class ReadersReply(BaseModel):

@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -80,8 +79,8 @@ async def _turn(served: Served, model: OpenAIServer, document_id: str) -> list[f
     model.plan("read", *reads, Reply(text="Done."))
     run_id = await _say(served, "[[read]] Read it.")
     await served.until_ended([run_id])
-    listed = (await served.http.get(f"/runs/{run_id}/events", params={"format": "json", "limit": 100})).json()["items"]
-    times = [datetime.fromisoformat(each["at"]) for each in listed if each["type"] == "tool.result"]
+    told = "SELECT at FROM run_events WHERE run_id = %s AND type = 'tool.result' ORDER BY seq"
+    times = [row["at"] for row in await served.rows(told, run_id)]
     assert len(times) == STEPS, f"{len(times)} results"
     return [(later - earlier).total_seconds() * 1_000 for earlier, later in pairwise(times)]
 

@@ -105,6 +105,20 @@ async def test_a_resume_past_the_end_closes_at_once_and_an_id_from_nowhere_is_re
         assert (reply.status_code, reply.json()["type"].endswith("bad_event_id")) == (400, True), bad
 
 
+async def test_the_list_gives_what_the_stream_gives_lists_of_sources_and_citations_among_it(
+    base: str, member: Person, database: Database
+) -> None:
+    run = await ask(member)
+    told: list[tuple[str, Any]] = [("sources", [{"n": 1}]), ("token", {"text": "Yes"}), ("citations", []), END]
+    await tell(database, "acme", run, *told)
+    async with open_stream(base, member.key, run) as stream:
+        streamed = [(each.id, each.event, each.data) for each in await rest(stream)]
+    reply = await member.http.get(f"/v1/runs/{run}/events", params={"format": "json"})
+    assert reply.status_code == 200, reply.text
+    assert [(each["id"], each["type"], each["data"]) for each in reply.json()["items"]] == streamed
+    assert ("0.1", "sources", [{"n": 1}]) in streamed
+
+
 async def test_a_run_is_read_by_its_user_and_an_ingest_also_by_the_managers_of_its_space(
     app: FastAPI, admin: Person, member: Person, database: Database
 ) -> None:
