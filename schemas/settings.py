@@ -109,7 +109,7 @@ class AgentSettings(Section):
     calls_per_reply: int = Field(32, ge=1, description="tool calls of one reply of the model")
     calls_per_tool: int = Field(100, ge=1, description="calls of one tool in one turn")
     depth: int = Field(3, ge=0, description="agents below an agent")
-    fan_out: int = Field(8, ge=0, description="agents that one turn may hand work to")
+    fan_out: int = Field(8, ge=0, description="sub-agents of one turn")
     read_tokens: int = Field(6_000, ge=200, description="tokens of text that one reading of a document gives")
     approval_days: float = Field(7, gt=0, le=7, description="days after which a request for approval expires")
     user_tokens_per_day: int | None = Field(None, ge=1, description="tokens one user's turns may use in 24 hours")

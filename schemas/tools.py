@@ -88,15 +88,14 @@ class CallPlan(BaseModel):
     """One call as the turn's workflow sees it: ids and names, no arguments.
 
     `step` is where its outcome will stand. With `approval_id` somebody is asked first, by the run `child_run_id`; work that is
-    `handed` on is the turn `child_run_id`.
+    `delegated` is the turn `child_run_id`.
     """
 
     step: str
     tool: str
     quick: bool = False
     alone: bool = True
-    timeout_s: float = 60
     approval_id: str | None = None
     child_run_id: str | None = None
     expires_at: str | None = None
-    handed: bool = False
+    delegated: bool = False

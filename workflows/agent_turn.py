@@ -102,14 +102,14 @@ class AgentTurn(CancellableRun):
             approval_id=call.approval_id,
             child_run_id=call.child_run_id,
         )
-        if call.handed:
-            await self._handed(input, call)
+        if call.delegated:
+            await self._delegated(input, call)
         while True:
             result = await self._lifecycle.step(AgentActivities.call_tool, made, INTERACTIVE, call.tool)
             if result.status != "undecided":
                 return result
             await self._lifecycle.pause(LOOK_AGAIN_S, "look again", patient=False)
-            await (self._handed(input, call) if call.handed else self._asked(input, call))
+            await (self._delegated(input, call) if call.delegated else self._asked(input, call))
 
     async def _asked(self, input: TurnInput, call: CallPlan) -> None:
         """Waits until the request is over, or this turn is cancelled. What came of it stands in its row."""
@@ -134,8 +134,8 @@ class AgentTurn(CancellableRun):
             if not self._asking:
                 self._lifecycle.show("running")
 
-    async def _handed(self, input: TurnInput, call: CallPlan) -> None:
-        """Waits until the turn below has ended, or this one is cancelled. One that left no end is recorded as lost."""
+    async def _delegated(self, input: TurnInput, call: CallPlan) -> None:
+        """Waits until the sub-agent's turn has ended, or this one is cancelled. One that left no end is recorded as lost."""
         assert call.child_run_id is not None
         below = TurnInput(tenant=input.tenant, run_id=call.child_run_id, traceparent=input.traceparent)
         ended = await self._await_child(

@@ -16,6 +16,7 @@ from schemas.runs import TEXT_EVENTS, RunEvent
 from services.stores import sources_store
 from services.stores.database import Transaction
 from services.stores.run_views import UNREADABLE_DETAIL
+from services.stores.sources_store import Standing
 
 WITHHELD_DATA: dict[str, Any] = {"withheld": True}
 
@@ -32,13 +33,27 @@ class Verdict:
 
 async def of_record(transaction: Transaction, actor: Actor, *records: str) -> Verdict:
     """The verdict over the sources of all these records together."""
-    row = await sources_store.standing(transaction, actor, records)
-    return Verdict(withheld=row.unreadable > 0, stale=row.outdated > 0)
+    return _verdict(await sources_store.standing(transaction, actor, records))
+
+
+async def of_records(transaction: Transaction, actor: Actor, records: Sequence[str]) -> dict[str, Verdict]:
+    """Each record's own verdict, in one query."""
+    standings = await sources_store.standings(transaction, actor, records)
+    return {record: _verdict(standings.get(record, sources_store.NO_SOURCES)) for record in records}
+
+
+async def withheld(transaction: Transaction, actor: Actor, records: Sequence[str]) -> set[str]:
+    """Those of these records that may not be read now."""
+    return {record for record, verdict in (await of_records(transaction, actor, records)).items() if verdict.withheld}
 
 
 async def of_run(transaction: Transaction, actor: Actor, run_id: str, *, names_hidden: bool = False) -> Verdict:
     """The verdict over a run's events, and over the answer they made: both are the record `run:<id>`."""
     return replace(await of_record(transaction, actor, run_stream(run_id)), names_hidden=names_hidden)
+
+
+def _verdict(standing: Standing) -> Verdict:
+    return Verdict(withheld=standing.unreadable > 0, stale=standing.outdated > 0)
 
 
 def withhold(events: Sequence[RunEvent], verdict: Verdict) -> list[RunEvent]:

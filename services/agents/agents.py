@@ -55,7 +55,7 @@ class Agents:
         self._registry.require([*draft.tools, *draft.always_ask])
         if delegate.NAME in draft.always_ask:
             raise InvalidRequest(
-                f"'{delegate.NAME}' itself does nothing that could be asked for; name the tools it hands on."
+                f"'{delegate.NAME}' itself does nothing that could be asked for; name the tools of what it delegates."
             )
         if draft.model is not None and check_model_name(draft.model) == EXTRACTIVE:
             raise InvalidRequest("The extractive model quotes passages and cannot act; name a chat model.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas.runs import RunEnd, RunEventDraft
+from services.agents import approval_events
 from services.events import run_ending
 from services.stores import approvals_store, run_event_log, runs_store
 from services.stores.database import Database, Row, Transaction
@@ -26,8 +27,7 @@ class ApprovalWaiting:
             state = str(row["state"])
             if state == "pending" and outcome is not None:
                 await approvals_store.close(transaction, row, outcome)
-                told = RunEventDraft(type="approval.decided", data={"approval_id": approval_id, "state": outcome})
-                await run_event_log.append(transaction, row["run_id"], [told])
+                await approval_events.tell_over(transaction, row, outcome)
                 state = outcome
             if state == "pending":
                 await self._show_waiting(transaction, run_id, run, row)

@@ -15,11 +15,10 @@ from schemas.approvals import (
 )
 from schemas.errors import Conflict, InvalidRequest, NotFound
 from schemas.identifiers import run_stream
-from schemas.runs import RunEventDraft
 from services.access import withholding
-from services.agents import arguments, opening_runs
+from services.agents import approval_events, arguments, opening_runs
 from services.agents.registry import ToolRegistry
-from services.stores import approvals_store, idempotency_store, run_event_log, turns_store
+from services.stores import approvals_store, idempotency_store, turns_store
 from services.stores.database import Database, Row, Transaction
 from services.stores.runs_store import TEMPORAL
 
@@ -38,14 +37,16 @@ class Approvals:
     async def newest(self, actor: Actor, state: str | None, before: str | None, limit: int) -> list[ApprovalView]:
         async with self._database.begin(actor.tenant) as transaction:
             rows = await approvals_store.newest_first(transaction, actor, state=state, before=before, limit=limit)
-            return [await self._view(transaction, actor, row) for row in rows]
+            hidden = await withholding.withheld(transaction, actor, [run_stream(row["run_id"]) for row in rows])
+        return [_view(row, withheld=run_stream(row["run_id"]) in hidden) for row in rows]
 
     async def get(self, actor: Actor, approval_id: str) -> ApprovalView:
         async with self._database.begin(actor.tenant) as transaction:
             row = await approvals_store.visible(transaction, actor, approval_id)
             if row is None:
                 raise NotFound(_UNKNOWN)
-            return await self._view(transaction, actor, row)
+            verdict = await withholding.of_record(transaction, actor, run_stream(row["run_id"]))
+        return _view(row, withheld=verdict.withheld)
 
     async def decide(self, actor: Actor, approval_id: str, decision: Decision) -> Decided:
         """Conflict("decided_otherwise") or Conflict("approval_over") with what stands, when it is too late for this one."""
@@ -99,9 +100,7 @@ class Approvals:
         )
         if decision.decision == "approve_session" and row["session_id"] is not None:
             await turns_store.grant(transaction, row["session_id"], row["tool"], row["risk"], actor.user)
-        told = RunEventDraft(type="approval.decided", data={"approval_id": row["id"], "state": state})
-        for run_id in [row["run_id"], *await turns_store.above(transaction, row["run_id"])]:
-            await run_event_log.append(transaction, run_id, [told])
+        await approval_events.tell_over(transaction, row, state)
 
     def _edited(self, row: Row, decision: Decision) -> dict[str, object] | None:
         """Edited arguments are held against the tool's schema before anybody relies on them."""
@@ -129,30 +128,29 @@ class Approvals:
         over = "expired" if row["state"] == "pending" else row["state"]
         raise Conflict(f"This request is over: {over}.", type="approval_over", **{**stands, "state": over})
 
-    @staticmethod
-    async def _view(transaction: Transaction, actor: Actor, row: Row) -> ApprovalView:
-        """The words of a request may repeat documents that its turn read; whoever may not read those decides without them."""
-        verdict = await withholding.of_record(transaction, actor, run_stream(row["run_id"]))
-        hidden = verdict.withheld or row["arguments"] is None
-        return ApprovalView(
-            id=row["id"],
-            run_id=row["run_id"],
-            session_id=row["session_id"],
-            tool=row["tool"],
-            arguments=None if hidden else row["arguments"],
-            arguments_hash=row["args_hash"],
-            risk=row["risk"],
-            reason=None if hidden else row["reason"],
-            preview=None if hidden else row["preview"],
-            state=row["state"],
-            withheld=hidden,
-            requested_at=row["requested_at"],
-            expires_at=row["expires_at"],
-            decided_by=_by(row),
-            decided_at=row["decided_at"],
-            decided_arguments=None if hidden else row["edited"],
-            feedback=None if hidden else row["feedback"],
-        )
+
+def _view(row: Row, *, withheld: bool) -> ApprovalView:
+    """The words of a request may repeat documents that its turn read; whoever may not read those decides without them."""
+    hidden = withheld or row["arguments"] is None
+    return ApprovalView(
+        id=row["id"],
+        run_id=row["run_id"],
+        session_id=row["session_id"],
+        tool=row["tool"],
+        arguments=None if hidden else row["arguments"],
+        arguments_hash=row["args_hash"],
+        risk=row["risk"],
+        reason=None if hidden else row["reason"],
+        preview=None if hidden else row["preview"],
+        state=row["state"],
+        withheld=hidden,
+        requested_at=row["requested_at"],
+        expires_at=row["expires_at"],
+        decided_by=_by(row),
+        decided_at=row["decided_at"],
+        decided_arguments=None if hidden else row["edited"],
+        feedback=None if hidden else row["feedback"],
+    )
 
 
 def _by(row: Row) -> str | None:

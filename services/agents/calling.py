@@ -18,7 +18,7 @@ from services.access.load_access import load_access
 from services.agents.arguments import args_hash
 from services.agents.registry import ToolRegistry
 from services.agents.thinking import result_data
-from services.agents.tool import Abandons, CallContext, Tool, ToolFailed, WithinCommit
+from services.agents.tool import Abandons, CallContext, Prepares, Tool, ToolFailed, WithinCommit, refusals
 from services.agents.transcript import KeptCall
 from services.agents.turn_reading import TurnRows, TurnWork, call_record, turn_rows
 from services.stores import (
@@ -71,13 +71,13 @@ class Calling:
         self._failpoint = failpoint
 
     async def run(
-        self, work: TurnWork, step: str, approval_id: str | None = None, handed_run_id: str | None = None
+        self, work: TurnWork, step: str, approval_id: str | None = None, child_run_id: str | None = None
     ) -> dict[str, int]:
-        """Counts: ok; `undecided` when nobody has decided yet, or the turn `handed_run_id` has not ended.
+        """Counts: ok; `undecided` when nobody has decided yet, or the turn `child_run_id` has not ended.
 
         An outcome that stands is not made again.
         """
-        ready = await self._begin(work, step, approval_id, handed_run_id)
+        ready = await self._begin(work, step, approval_id, child_run_id)
         if ready.undecided:
             return {UNDECIDED: 1}
         if ready.stands:
@@ -86,7 +86,7 @@ class Calling:
         if outcome is None:
             assert ready.tool is not None
             self._failpoint("call.begun")
-            made = await self._call(ready.tool, ready)
+            made = await self._made(work, ready.tool, ready)
             self._failpoint("call.made")
             if not isinstance(made, ToolOutcome):
                 return await self._commit(work, step, ready, made)
@@ -96,7 +96,7 @@ class Calling:
                 await self._store(transaction, work, step, ready, outcome)
         return {"ok": int(outcome.ok)}
 
-    async def _begin(self, work: TurnWork, step: str, approval_id: str | None, handed_run_id: str | None) -> Ready:
+    async def _begin(self, work: TurnWork, step: str, approval_id: str | None, child_run_id: str | None) -> Ready:
         async with self._database.begin(work.tenant) as transaction:
             rows = await turn_rows(transaction, work)
             kept = _kept_call(rows, step)
@@ -107,18 +107,16 @@ class Calling:
                 return replace(ready, stands=True)
             if approval_id is not None:
                 ready = await self._decided(transaction, ready, approval_id)
-            if handed_run_id is not None:
-                below = await runs_store.get(transaction, handed_run_id)
+            if child_run_id is not None:
+                below = await runs_store.get(transaction, child_run_id)
                 open_ = below is not None and below["ended_at"] is None
-                ready = replace(ready, undecided=open_, context=replace(context, child_run_id=handed_run_id))
+                ready = replace(ready, undecided=open_, context=replace(context, child_run_id=child_run_id))
             if ready.outcome is not None or ready.undecided:
                 return ready
             if await load_access(transaction, rows.actor) is None:
                 return replace(ready, outcome=_refused(NO_RIGHTS))
             if tool is None:
                 return replace(ready, outcome=_refused(f"The tool '{kept.tool}' is not there any more."))
-            if not tool.spec.idempotent:
-                return await self._reserved(transaction, ready, tool.spec)
         return ready
 
     async def _decided(self, transaction: Transaction, ready: Ready, approval_id: str) -> Ready:
@@ -136,17 +134,34 @@ class Calling:
         context = replace(ready.context, feedback=row["feedback"])
         return replace(ready, arguments=approved, context=context)
 
-    async def _reserved(self, transaction: Transaction, ready: Ready, spec: ToolSpec) -> Ready:
-        """An effect that another attempt had begun is not tried again: nobody knows what became of it."""
-        digest = args_hash(spec.name, ready.arguments)
-        if await effects_store.reserve(transaction, ready.context.key, digest):
-            return ready
-        return replace(ready, outcome=unknown_outcome(spec))
+    async def _made(self, work: TurnWork, tool: Tool, ready: Ready) -> ToolOutcome | WithinCommit:
+        """An effect that another attempt had begun is not tried again: nobody knows what became of it.
+
+        What the tool needs is looked for before its key is reserved: an engine that is away then is waited for.
+        """
+        if tool.spec.idempotent:
+            return await self._call(tool, ready)
+        digest = args_hash(tool.spec.name, ready.arguments)
+        async with self._database.begin(work.tenant) as transaction:
+            begun = await effects_store.state(transaction, ready.context.key) is not None
+        if begun:
+            return unknown_outcome(tool.spec)
+        if isinstance(tool, Prepares):
+            try:
+                with refusals():
+                    await tool.prepare(ready.context)
+            except ToolFailed as failed:
+                return _refused(str(failed))
+        async with self._database.begin(work.tenant) as transaction:
+            if not await effects_store.reserve(transaction, ready.context.key, digest):
+                return unknown_outcome(tool.spec)
+        return await self._call(tool, ready)
 
     async def _call(self, tool: Tool, ready: Ready) -> ToolOutcome | WithinCommit:
         try:
-            async with asyncio.timeout(tool.spec.timeout_s):
-                made = await tool.call(ready.context, ready.arguments)
+            with refusals():
+                async with asyncio.timeout(tool.spec.timeout_s):
+                    made = await tool.call(ready.context, ready.arguments)
         except ToolFailed as failed:
             return _refused(str(failed))
         except TimeoutError:
@@ -169,7 +184,8 @@ class Calling:
         with contextlib.suppress(OutcomeStands):
             try:
                 async with self._database.begin(work.tenant) as transaction:
-                    outcome = await write(transaction)
+                    with refusals():
+                        outcome = await write(transaction)
                     await self._store(transaction, work, step, ready, outcome)
             except ToolFailed as failed:
                 outcome = _refused(str(failed))
@@ -184,7 +200,7 @@ class Calling:
         if not await turns_store.store_outcome(transaction, work.run_id, step, outcome.model_dump(mode="json")):
             raise OutcomeStands(step)
         used = sorted({(each.document_id, each.version) for each in outcome.used})
-        if ready.rows.row["state"] == "waiting":
+        if ready.rows.row["state"] == "waiting" and not await approvals_store.pending_of_run(transaction, work.run_id):
             await runs_store.resume(transaction, work.run_id)
         await documents_store.hold_sources(transaction, [document_id for document_id, _ in used])
         await answers_store.record_sources(transaction, [work.record, call_record(work.run_id, step)], used)

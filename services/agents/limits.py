@@ -11,6 +11,7 @@ from schemas.tools import Spent
 from services.agents.transcript import Transcript
 
 VERSION = 1
+DAILY = [(whose, what) for whose in ("user", "tenant") for what in ("tokens", "cost")]
 EMPTY_REPLIES = 3
 """So many empty replies in one turn end it."""
 
@@ -37,20 +38,24 @@ def require_room(transcript: Transcript, limits: AgentLimits, settings: AgentSet
         raise PermanentFailure("empty_reply", f"The model gave {EMPTY_REPLIES} empty replies")
 
 
+def has_daily_bound(settings: AgentSettings) -> bool:
+    """Without one nobody needs the sums of the last day."""
+    return any(getattr(settings, f"{whose}_{what}_per_day") is not None for whose, what in DAILY)
+
+
 def require_day(day: Mapping[str, float], settings: AgentSettings) -> None:
     """PermanentFailure("budget_exceeded") when the user, or the whole tenant, has used up the last 24 hours' budget."""
-    for whose in ("user", "tenant"):
-        for what in ("tokens", "cost"):
-            bound = getattr(settings, f"{whose}_{what}_per_day")
-            used = float(day[f"{whose}_{what}"])
-            if bound is not None and used >= bound:
-                setting = f"PERDURE_AGENTS__{whose.upper()}_{what.upper()}_PER_DAY"
-                said = f"The {whose} has used {_shown(used)} of {_shown(bound)} {what} in 24 hours ({setting})"
-                raise PermanentFailure("budget_exceeded", said)
+    for whose, what in DAILY:
+        bound = getattr(settings, f"{whose}_{what}_per_day")
+        used = float(day[f"{whose}_{what}"])
+        if bound is not None and used >= bound:
+            setting = f"PERDURE_AGENTS__{whose.upper()}_{what.upper()}_PER_DAY"
+            said = f"The {whose} has used {_shown(used)} of {_shown(bound)} {what} in 24 hours ({setting})"
+            raise PermanentFailure("budget_exceeded", said)
 
 
 def slice_of(spent: Spent, limits: AgentLimits, settings: AgentSettings, parts: int) -> AgentLimits:
-    """What one of `parts` turns below may use of what is left; one token at least, so that it can say that it has none."""
+    """What one of `parts` sub-agents may use of what is left; one token at least, so that it can say that it has none."""
     tokens = min(limits.tokens or settings.tokens, settings.tokens) - spent.tokens
     cost = min(limits.cost or settings.cost, settings.cost) - spent.cost
     seconds = min(limits.wall_seconds or settings.wall_seconds, settings.wall_seconds) - spent.seconds

@@ -16,7 +16,7 @@ from services.access import withholding
 from services.documents.clean_text import one_line
 from services.gateways.embedding_model import EmbeddingModel
 from services.retrieval.analyser import content_terms, terms
-from services.stores import idempotency_store, memories_store, sources_store, turns_store
+from services.stores import idempotency_store, memories_store, sources_store
 from services.stores.database import Database, Row, Transaction
 
 RECALLED, RECALLED_CHARS = 5, 600
@@ -84,9 +84,8 @@ class Memories:
             if not await memories_store.enabled(transaction, actor.user):
                 return []
             rows = await memories_store.after(transaction, actor.user, "", MOST_READ)
-            records = [f"memory:{row['id']}" for row in rows]
-            hidden = await turns_store.unreadable(transaction, actor, records)
-        readable = [row for row in rows if f"memory:{row['id']}" not in hidden]
+            hidden = await withholding.withheld(transaction, actor, [_record(row) for row in rows])
+        readable = [row for row in rows if _record(row) not in hidden]
         if not readable:
             return []
         vector = await self._model.embed_query(query)
@@ -97,8 +96,8 @@ class Memories:
     async def sources_of(self, actor: Actor, rows: Sequence[Row]) -> list[Used]:
         """The document versions that these memories came from."""
         async with self._database.begin(actor.tenant) as transaction:
-            found = [pair for row in rows for pair in await sources_store.of_record(transaction, f"memory:{row['id']}")]
-        return [Used(document_id=document, version=version) for document, version in sorted(set(found))]
+            found = await sources_store.of_records(transaction, [_record(row) for row in rows])
+        return [Used(document_id=document, version=version) for document, version in found]
 
     def _score(self, row: Row, vector: np.ndarray, asked: set[str]) -> float:
         share = len(asked & set(terms(row["text"]))) / len(asked) if asked else 0.0
@@ -113,7 +112,8 @@ class Memories:
     async def of_person(self, actor: Actor, after: str, limit: int) -> list[MemoryView]:
         async with self._database.begin(actor.tenant) as transaction:
             rows = await memories_store.after(transaction, actor.user, after, limit)
-            return [await self._shown(transaction, actor, row) for row in rows]
+            hidden = await withholding.withheld(transaction, actor, [_record(row) for row in rows])
+        return [_view(row, withheld=_record(row) in hidden) for row in rows]
 
     async def change(self, actor: Actor, memory_id: str, draft: MemoryDraft) -> MemoryView:
         """What its person writes is explicit, and no longer an agent's."""
@@ -154,8 +154,13 @@ class Memories:
 
     @staticmethod
     async def _shown(transaction: Transaction, actor: Actor, row: Row) -> MemoryView:
-        verdict = await withholding.of_record(transaction, actor, f"memory:{row['id']}")
+        verdict = await withholding.of_record(transaction, actor, _record(row))
         return _view(row, withheld=verdict.withheld)
+
+
+def _record(row: Row) -> str:
+    """Whose sources are the documents that a memory came from."""
+    return f"memory:{row['id']}"
 
 
 def _view(row: Row, *, withheld: bool) -> MemoryView:

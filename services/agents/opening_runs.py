@@ -1,4 +1,4 @@
-"""The runs that a reply needs: requests that wait for a person, and turns below this one. The turn's workflow starts them."""
+"""The runs that a reply needs: requests that wait for a person, and sub-agents' turns. The turn's workflow starts them."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ async def hand_on(
     spent: Spent,
     settings: AgentSettings,
 ) -> None:
-    """A turn for each piece of work that is handed on, with its brief, its tools and its slice of what is left to spend.
+    """A turn for each delegation, with its brief, its tools and its slice of what is left to spend.
 
     `spent`: by the turn so far, this reply included.
     """
-    handed = [planned for planned in plan.calls if planned.handed is not None]
-    for planned in handed:
-        assert planned.handed is not None
+    delegated = [planned for planned in plan.calls if planned.delegation is not None]
+    for planned in delegated:
+        assert planned.delegation is not None
         child_run_id = by_step[planned.step].child_run_id
         assert child_run_id is not None
         await runs_store.create(
@@ -84,15 +84,15 @@ async def hand_on(
             traceparent=rows.row["input_ref"].get("traceparent"),
             start=False,
         )
-        part = limits.slice_of(spent, rows.config.limits, settings, len(handed))
-        config = rows.config.model_copy(update={"tools": planned.handed.tools, "limits": part})
+        part = limits.slice_of(spent, rows.config.limits, settings, len(delegated))
+        config = rows.config.model_copy(update={"tools": planned.delegation.tools, "limits": part})
         await turns_store.create(
             transaction,
             child_run_id,
             agent_id=rows.config.agent_id,
             parent_run_id=work.run_id,
             depth=rows.row["depth"] + 1,
-            brief=planned.handed.brief,
+            brief=planned.delegation.brief,
             config=config.model_dump(mode="json"),
         )
 

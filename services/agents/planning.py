@@ -13,7 +13,7 @@ from schemas.settings import AgentSettings
 from schemas.tools import ToolOutcome, ToolSpec
 from services.agents import arguments, policy
 from services.agents.registry import ToolRegistry
-from services.agents.tool import About, CallContext, Handed, HandsOn, Tool, ToolFailed
+from services.agents.tool import About, CallContext, Delegating, Delegation, Tool, ToolFailed, refusals
 from services.agents.transcript import KeptCall, Transcript
 from services.gateways.chat_model import ModelCall
 
@@ -32,7 +32,7 @@ class PlannedCall:
     approval_id: str | None = None
     about: About = field(default_factory=About)
     args_hash: str = ""
-    handed: Handed | None = None
+    delegation: Delegation | None = None
 
     @property
     def risk(self) -> str:
@@ -72,8 +72,8 @@ class Planning:
                 bound = f"PERDURE_AGENTS__CALLS_PER_REPLY={self._settings.calls_per_reply}"
                 planned.append(_answered(step, _unread(call), None, f"Too many calls in one reply ({bound})."))
                 continue
-            handed = context.handed + sum(each.handed is not None for each in planned)
-            own = replace(context, step=step, handed=handed)
+            delegations = context.delegations + sum(each.delegation is not None for each in planned)
+            own = replace(context, step=step, delegations=delegations)
             each = await self._one(step, call, config, granted, own)
             count = made[_same(each.kept)]
             made[_same(each.kept)] += 1
@@ -117,10 +117,11 @@ class Planning:
 
     @staticmethod
     def _run(step: str, kept: KeptCall, tool: Tool, read: dict[str, Any], context: CallContext) -> PlannedCall:
-        if not isinstance(tool, HandsOn):
+        if not isinstance(tool, Delegating):
             return PlannedCall(step, kept, tool.spec)
         try:
-            return PlannedCall(step, kept, tool.spec, handed=tool.hand(context, read))
+            with refusals():
+                return PlannedCall(step, kept, tool.spec, delegation=tool.delegation(context, read))
         except ToolFailed as failed:
             return _answered(step, kept, tool.spec, str(failed))
 
@@ -129,7 +130,8 @@ class Planning:
     ) -> PlannedCall:
         """Nobody is asked about what could not run."""
         try:
-            about = await tool.about(context, read)
+            with refusals():
+                about = await tool.about(context, read)
         except ToolFailed as failed:
             return _answered(step, kept, tool.spec, str(failed))
         digest = arguments.args_hash(tool.spec.name, read)

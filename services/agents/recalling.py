@@ -12,7 +12,7 @@ from services.stores.database import Database
 
 
 class Recalling:
-    """For turns of a session: an agent below one is told what it needs by its brief."""
+    """For turns of a session: a sub-agent is told what it needs by its brief."""
 
     def __init__(self, database: Database, memories: Memories) -> None:
         self._database = database

@@ -65,7 +65,8 @@ class Sessions:
     async def newest(self, actor: Actor, before: str | None, limit: int) -> list[SessionView]:
         async with self._database.begin(actor.tenant) as transaction:
             rows = await sessions_store.newest_first(transaction, actor.user, before, limit)
-            return [_view(row, await sessions_store.running(transaction, row)) for row in rows]
+            running = await sessions_store.running_turns(transaction, rows)
+        return [_view(row, row["running"] if row["running"] in running else None) for row in rows]
 
     async def send(self, actor: Actor, session_id: str, draft: MessageDraft) -> MessageAccepted:
         """The message, its run and what wakes its session, in one transaction. The same message id gives the same reply."""
@@ -128,27 +129,12 @@ class Sessions:
         async with self._database.begin(actor.tenant) as transaction:
             await self._own(transaction, actor, session_id)
             rows = await sessions_store.after(transaction, session_id, after, limit)
-            return [await self._message(transaction, actor, row) for row in rows]
-
-    @staticmethod
-    async def _message(transaction: Transaction, actor: Actor, row: Row) -> MessageView:
-        verdict = withholding.Verdict()
-        if row["role"] == "assistant":
-            verdict = await withholding.of_record(transaction, actor, run_stream(row["run_id"]))
-        hidden = verdict.withheld or row["text"] is None
-        return MessageView(
-            id=str(row["ordinal"]),
-            message_id=row["message_id"],
-            role=row["role"],
-            text=None if hidden else row["text"],
-            mode=row["mode"],
-            run_id=row["run_id"],
-            withheld=hidden,
-            stale=verdict.stale,
-            citations=[] if hidden else row["citations"] or [],
-            created_at=row["created_at"],
-            read_at=row["read_at"],
-        )
+            replies = [run_stream(row["run_id"]) for row in rows if row["role"] == "assistant"]
+            verdicts = await withholding.of_records(transaction, actor, replies)
+        said = withholding.Verdict()
+        return [
+            _message(row, verdicts[run_stream(row["run_id"])] if row["role"] == "assistant" else said) for row in rows
+        ]
 
     async def fork(self, actor: Actor, session_id: str, draft: ForkDraft) -> SessionView:
         """A new session that goes on from the end of one of this one's turns: by reference, nothing is copied."""
@@ -181,6 +167,23 @@ class Sessions:
         if row is None or row["user_id"] != actor.user:
             raise NotFound(_UNKNOWN)
         return row
+
+
+def _message(row: Row, verdict: withholding.Verdict) -> MessageView:
+    hidden = verdict.withheld or row["text"] is None
+    return MessageView(
+        id=str(row["ordinal"]),
+        message_id=row["message_id"],
+        role=row["role"],
+        text=None if hidden else row["text"],
+        mode=row["mode"],
+        run_id=row["run_id"],
+        withheld=hidden,
+        stale=verdict.stale,
+        citations=[] if hidden else row["citations"] or [],
+        created_at=row["created_at"],
+        read_at=row["read_at"],
+    )
 
 
 def _view(row: Row, running: str | None) -> SessionView:

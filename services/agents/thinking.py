@@ -128,7 +128,8 @@ class Thinking:
             view = await turn_view(transaction, work, rows, self._settings.history_messages)
             if think_step(iteration) not in rows.steps:
                 limits.require_room(rows.transcript, rows.config.limits, self._settings)
-                limits.require_day(await usage_store.last_day(transaction, rows.actor.user), self._settings)
+                if limits.has_daily_bound(self._settings):
+                    limits.require_day(await usage_store.last_day(transaction, rows.actor.user), self._settings)
                 await writer.take_pen(transaction, rows.transcript.text)
         conclude = limits.must_conclude(rows.transcript, iteration, rows.config.limits, self._settings)
         specs = self._registry.specs(rows.config.tools)
@@ -203,7 +204,7 @@ class Thinking:
 
 
 async def _tell_above(transaction: Transaction, rows: TurnRows, plan: Plan) -> None:
-    """Who watches a turn above would otherwise see it stand still: what is asked for below is told there too."""
+    """Who watches the turn that delegated would otherwise see it stand still: its sub-agents' requests are told there too."""
     asked = [planned for planned in plan.calls if planned.approval_id is not None]
     if not asked or rows.row["parent_run_id"] is None:
         return
@@ -211,7 +212,7 @@ async def _tell_above(transaction: Transaction, rows: TurnRows, plan: Plan) -> N
         RunEventDraft(type="approval.requested", data={"approval_id": each.approval_id, "tool": each.kept.tool})
         for each in asked
     ]
-    for run_id in await turns_store.above(transaction, rows.row["run_id"]):
+    for run_id in await turns_store.ancestors(transaction, rows.row["run_id"]):
         await run_event_log.append(transaction, run_id, drafts)
 
 
@@ -223,11 +224,10 @@ def _call_plan(planned: PlannedCall, expires_at: str) -> CallPlan:
         tool=planned.spec.name,
         quick=planned.spec.quick and not asked,
         alone=planned.spec.alone,
-        timeout_s=planned.spec.timeout_s,
         approval_id=planned.approval_id,
-        child_run_id=new_id() if asked or planned.handed is not None else None,
+        child_run_id=new_id() if asked or planned.delegation is not None else None,
         expires_at=expires_at if asked else None,
-        handed=planned.handed is not None,
+        delegated=planned.delegation is not None,
     )
 
 

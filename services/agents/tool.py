@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
 from schemas.access import Actor
+from schemas.errors import PermanentFailure, Problem
 from schemas.tools import ToolOutcome, ToolSpec
 from services.stores.database import Transaction
 
@@ -23,13 +25,13 @@ class CallContext:
     actor: Actor
     session_id: str | None = None
     workspace: str = ""
-    """Whose sandbox it is: the session's, also for turns below one."""
+    """Whose sandbox it is: the session's, also for its sub-agents' turns."""
     spaces: list[str] | None = None
     incognito: bool = False
     tools: tuple[str, ...] = ()
     depth: int = 0
-    handed: int = 0
-    """How often this turn has handed work on."""
+    delegations: int = 0
+    """How often this turn has delegated."""
     child_run_id: str | None = None
     feedback: str | None = None
     """What a person said when they approved the call."""
@@ -48,9 +50,16 @@ class About:
     space_id: str | None = None
 
 
+class Unasked:
+    """For tools that there is nothing to show about before they are called."""
+
+    async def about(self, context: CallContext, arguments: dict[str, Any]) -> About:
+        return About()
+
+
 @dataclass(frozen=True)
-class Handed:
-    """A turn below this one: its brief, and the tools it may use."""
+class Delegation:
+    """A sub-agent's turn: its brief, and the tools it may use."""
 
     brief: dict[str, Any]
     tools: list[str]
@@ -64,8 +73,20 @@ class ToolFailed(Exception):
     """The call could not be done, for a reason that the model is told. Nothing has happened."""
 
 
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """What services refuse, or say will never work, is an answer to the model and no end of its turn."""
+    try:
+        yield
+    except (Problem, PermanentFailure) as refused:
+        raise ToolFailed(refused.detail) from refused
+
+
 class Tool(Protocol):
-    """One tool. Rights are its own to check, at the call, for the actor of the context."""
+    """One tool. Rights are its own to check, at the call, for the actor of the context.
+
+    Who calls a method takes Problem and PermanentFailure for ToolFailed (`refusals`); any other Failure is an engine's.
+    """
 
     @property
     def spec(self) -> ToolSpec: ...
@@ -80,10 +101,17 @@ class Tool(Protocol):
 
 
 @runtime_checkable
-class HandsOn(Protocol):
+class Delegating(Protocol):
     """A tool whose call is a turn of another agent. `call` is made when that one has ended."""
 
-    def hand(self, context: CallContext, arguments: dict[str, Any]) -> Handed: ...
+    def delegation(self, context: CallContext, arguments: dict[str, Any]) -> Delegation: ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A tool that needs something before its effect can begin. What it makes ready stays so when the call is made again."""
+
+    async def prepare(self, context: CallContext) -> None: ...
 
 
 @runtime_checkable

@@ -89,7 +89,7 @@ class Transcript:
         return [by_number[n] for n in sorted(by_number)]
 
     def spent(self) -> Spent:
-        """By its replies, and by the turns it handed work to."""
+        """By its replies, and by those of its sub-agents."""
         own = (each.spent() for each in self.replies.values())
         return sum((*own, *(outcome.spent for outcome in self.outcomes.values())), Spent())
 

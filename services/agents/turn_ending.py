@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.runs import RunEnd, RunEventDraft
 from schemas.settings import AnswerSettings
-from services.agents import limits
+from services.agents import approval_events, limits
 from services.agents.turn_reading import TurnRows, TurnWork, turn_rows
 from services.events import run_ending
 from services.retrieval.citations import check_citations, read_citations, supplied_numbers
@@ -70,16 +70,15 @@ class TurnEnding:
         return end.model_copy(update={"usage": usage})
 
     async def _withdraw(self, transaction: Transaction, work: TurnWork, end: RunEnd) -> None:
-        """What was asked for and not decided is not asked any more; what was handed on is stopped."""
+        """What was asked for and not decided is not asked any more; what was delegated is stopped."""
         if end.state == "succeeded":
             return
         for child in await runs_store.open_children(transaction, work.run_id, "turn"):
             await runs_store.request_cancel(transaction, child, None)
-        for approval_id in await approvals_store.pending_of_run(transaction, work.run_id):
-            row = await approvals_store.get(transaction, approval_id, for_update=True)
-            if row is not None and row["state"] == "pending":
-                await approvals_store.close(transaction, row, "cancelled")
-                told = {"approval_id": approval_id, "state": "cancelled"}
-                await run_event_log.append(
-                    transaction, work.run_id, [RunEventDraft(type="approval.decided", data=told)]
-                )
+        asked = await approvals_store.pending_of_run(transaction, work.run_id)
+        rows = [await approvals_store.get(transaction, approval_id, for_update=True) for approval_id in asked]
+        pending = [row for row in rows if row is not None and row["state"] == "pending"]
+        for row in pending:
+            await approvals_store.close(transaction, row, "cancelled")
+        for row in pending:
+            await approval_events.tell_over(transaction, row, "cancelled")

@@ -10,6 +10,7 @@ from schemas.access import Actor
 from schemas.agents import AgentConfig
 from schemas.errors import PermanentFailure
 from schemas.identifiers import run_stream
+from services.access import withholding
 from services.agents.prompting import WITHHELD, Spoken, TurnView
 from services.agents.tool import CallContext
 from services.agents.transcript import Transcript, read_transcript
@@ -55,7 +56,9 @@ class TurnRows:
             incognito=incognito,
             tools=tuple(self.config.tools),
             depth=self.row["depth"],
-            handed=sum(plan.get("handed", False) for each in self.transcript.replies.values() for plan in each.plans),
+            delegations=sum(
+                plan.get("delegated", False) for each in self.transcript.replies.values() for plan in each.plans
+            ),
         )
 
 
@@ -83,7 +86,7 @@ async def turn_view(transaction: Transaction, work: TurnWork, rows: TurnRows, hi
     recalled = rows.steps.get(RECALL_STEP) or {}
     recall_record = call_record(work.run_id, RECALL_STEP)
     replies = [run_stream(message["run_id"]) for message in earlier if message["role"] == "assistant"]
-    hidden = await turns_store.unreadable(transaction, rows.actor, [*records, *replies, recall_record])
+    hidden = await withholding.withheld(transaction, rows.actor, [*records, *replies, recall_record])
     hidden_steps = frozenset(step for record, step in records.items() if record in hidden)
     return TurnView(
         config=rows.config,

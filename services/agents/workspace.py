@@ -41,6 +41,9 @@ class Workspaces:
         self._settings = settings
         self._sandboxes: Sandboxes | None = None
 
+    async def ready(self, context: CallContext) -> None:
+        await self._of(context)
+
     async def run(self, context: CallContext, command: str, timeout_s: float) -> CommandResult:
         sandbox_id = await self._of(context)
         return await (await self._client()).run(

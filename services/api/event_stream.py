@@ -69,14 +69,20 @@ class RunEventStream:
 
     async def open(self) -> AsyncGenerator[bytes]:
         """The stream's frames. NotFound when the run is not this caller's to read."""
+        return _frames(await self.batches())
+
+    async def batches(self) -> AsyncGenerator[list[RunEvent]]:
+        """The events as they come, and now and then none. NotFound when the run is not this caller's to read.
+
+        They end with the terminal event, when the caller may not read the run any more, or when the server stops.
+        """
         over = await self._look_again([], self._after)
         if self._standing is None:
             raise NotFound("There is no run with this id that this key can see.")
         self._after = min(self._after, self._standing.newest_seq)
-        return self._frames(over=over)
+        return self._batches(over=over)
 
-    async def _frames(self, *, over: bool) -> AsyncGenerator[bytes]:
-        yield OPENING
+    async def _batches(self, *, over: bool) -> AsyncGenerator[list[RunEvent]]:
         if over:
             return
         tenant = self._caller.actor.tenant
@@ -87,10 +93,10 @@ class RunEventStream:
                     found = found or await self._hub.next_events(watcher)
                     over = await self._look_again(found, watcher.cursor)
                 except (EngineDown, TransientFailure):
-                    yield KEEP_ALIVE
+                    yield []
                     await asyncio.sleep(RETRY_S)
                     continue
-                yield b"".join(frame(event) for event in withholding.withhold(found, self._verdict)) or KEEP_ALIVE
+                yield withholding.withhold(found, self._verdict)
                 if over or any(event.type in TERMINAL_EVENTS for event in found):
                     return
                 found = []
@@ -117,6 +123,13 @@ class RunEventStream:
             )
         self._checked_for = generation
         return standing.end_seq is not None and cursor >= standing.end_seq
+
+
+async def _frames(batches: AsyncGenerator[list[RunEvent]]) -> AsyncGenerator[bytes]:
+    yield OPENING
+    async with contextlib.aclosing(batches):
+        async for events in batches:
+            yield b"".join(frame(event) for event in events) or KEEP_ALIVE
 
 
 class EventStreamResponse(Response):

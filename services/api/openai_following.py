@@ -13,17 +13,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from schemas.errors import EngineDown, Failure, Forbidden, NotFound, Problem, RateLimited, TransientFailure, Unavailable
+from schemas.errors import Failure, Forbidden, NotFound, Problem, RateLimited, Unavailable
 from schemas.runs import TERMINAL_EVENTS, RunEvent
 from services.access import withholding
 from services.access.authenticate import Caller
 from services.api import problems
-from services.api.event_stream import KEEP_ALIVE, OPENING, RETRY_S, EventStreamResponse, RunEventStream
+from services.api.event_stream import KEEP_ALIVE, OPENING, EventStreamResponse, RunEventStream
 from services.api.openai_errors import RunFailed
 from services.api.openai_outcome import Outcome
 from services.api.state import ApiState
 from services.container import Stream
-from services.stores import run_event_log, run_views, runs_store
+from services.events import run_cancelling
+from services.stores import run_event_log, run_views
 
 LONGEST_WAIT_S = 570.0
 """A request that does not stream ends before OpenAI's clients give up by themselves (600 s) and send it a second time."""
@@ -47,34 +48,6 @@ class Telling(Protocol):
     def fail(self, problem: Problem) -> bytes: ...
 
 
-class RunEvents(RunEventStream):
-    """The events of one run for one caller, under the same looks at their rights as its event stream."""
-
-    async def batches(self) -> AsyncGenerator[list[RunEvent]]:
-        """Events as they come, and now and then none. Ends after the terminal event; a Problem when it cannot come to that."""
-        await self._look_again([], self._after)
-        if self._standing is None:
-            raise NotFound(_UNKNOWN)
-        async with self._hub.watch(self._caller.actor.tenant, self._run_id, self._after) as watcher:
-            found: list[RunEvent] = []
-            over = False
-            while not over and not self._hub.stopping:
-                try:
-                    found = found or await self._hub.next_events(watcher)
-                    over = await self._look_again(found, watcher.cursor)
-                except (EngineDown, TransientFailure):
-                    yield []
-                    await asyncio.sleep(RETRY_S)
-                    continue
-                yield withholding.withhold(found, self._verdict)
-                if any(event.type in TERMINAL_EVENTS for event in found):
-                    return
-                found = []
-        if over:
-            raise Forbidden("This key may not read the run any more.", run_id=self._run_id)
-        raise Unavailable("This server is stopping; the work goes on.", run_id=self._run_id, retry_after_s=5)
-
-
 @dataclass(frozen=True)
 class Attended:
     """A run that a request waits for. `stops_when_left`: nobody could come back to it, so leaving asks it to stop."""
@@ -88,15 +61,26 @@ class Attended:
     def container(self) -> Stream:
         return self.state.container
 
-    def events(self) -> RunEvents:
-        return RunEvents(self.container.database, self.container.hub, self.caller, self.run_id, after=0)
+    async def batches(self) -> AsyncGenerator[list[RunEvent]]:
+        """The run's events as its event stream has them, to the terminal one; a Problem when it cannot come to that."""
+        hub, ended = self.container.hub, False
+        stream = RunEventStream(self.container.database, hub, self.caller, self.run_id, after=0)
+        async with contextlib.aclosing(await stream.batches()) as batches:
+            async for events in batches:
+                yield events
+                ended = ended or any(event.type in TERMINAL_EVENTS for event in events)
+        if ended:
+            return
+        if hub.stopping:
+            raise Unavailable("This server is stopping; the work goes on.", run_id=self.run_id, retry_after_s=5)
+        raise Forbidden("This key may not read the run any more.", run_id=self.run_id)
 
     async def left(self) -> None:
         """The client has gone; unless it is this process that goes."""
         if not self.stops_when_left or self.container.hub.stopping:
             return
         async with self.container.database.begin(self.caller.actor.tenant) as transaction:
-            await runs_store.request_cancel(transaction, self.run_id, self.caller.actor.user)
+            await run_cancelling.cancel(transaction, self.run_id, self.caller.actor.user)
 
 
 def require_slot(state: ApiState, caller: Caller) -> None:
@@ -113,7 +97,7 @@ def streamed(attended: Attended, telling: Telling) -> Response:
 async def _frames(attended: Attended, telling: Telling) -> AsyncGenerator[bytes]:
     yield OPENING + telling.begin()
     try:
-        async with contextlib.aclosing(attended.events().batches()) as batches:
+        async with contextlib.aclosing(attended.batches()) as batches:
             async for events in batches:
                 yield b"".join(telling.apply(event) for event in events) or KEEP_ALIVE
     except (Problem, Failure) as error:
@@ -172,7 +156,7 @@ async def gather(attended: Attended) -> list[RunEvent]:
     ends = loop.time() + LONGEST_WAIT_S
     people: float | None = None
     try:
-        async with asyncio.timeout_at(ends) as limit, contextlib.aclosing(attended.events().batches()) as batches:
+        async with asyncio.timeout_at(ends) as limit, contextlib.aclosing(attended.batches()) as batches:
             async for events in batches:
                 for event in events:
                     outcome.apply(event)

@@ -116,11 +116,16 @@ async def set_running(transaction: Transaction, session_id: str, run_id: str | N
 
 async def running(transaction: Transaction, session: Row) -> str | None:
     """The run of the turn under way, if it has not ended."""
-    if session["running"] is None:
-        return None
-    statement = select(runs.c.id).where(runs.c.id == session["running"], runs.c.ended_at.is_(None))
-    found = await transaction.scalar(statement)
-    return None if found is None else str(found)
+    return next(iter(await running_turns(transaction, [session])), None)
+
+
+async def running_turns(transaction: Transaction, sessions_: Sequence[Row]) -> set[str]:
+    """The runs of the turns under way in these sessions."""
+    chosen = [session["running"] for session in sessions_ if session["running"] is not None]
+    if not chosen:
+        return set()
+    rows = await transaction.all(select(runs.c.id).where(runs.c.id.in_(chosen), runs.c.ended_at.is_(None)))
+    return {row["id"] for row in rows}
 
 
 async def next_run(transaction: Transaction, session_id: str) -> str | None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Boolean, Text, bindparam, false, func, not_, or_, select, text, update
+from sqlalchemy import Boolean, bindparam, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
-from schemas.access import Actor
 from services.stores.database import Row, Transaction
 from services.stores.prepared import Prepared
-from services.stores.readable import readable
 from services.stores.tables.agents import session_grants, sessions, turns
-from services.stores.tables.documents import documents
-from services.stores.tables.runs import run_steps, runs, sources
+from services.stores.tables.runs import run_steps, runs
 
 _GET = Prepared(
     select(
@@ -81,18 +77,18 @@ async def get(transaction: Transaction, run_id: str) -> Row | None:
     return await transaction.one_or_none(_GET, {"run_id": run_id})
 
 
-async def above(transaction: Transaction, run_id: str) -> list[str]:
-    """The turns that handed this one its work, the nearest first."""
+async def ancestors(transaction: Transaction, run_id: str) -> list[str]:
+    """The turns that delegated to this one and have not ended, the nearest first."""
     statement = text(
         """
         WITH RECURSIVE line(run_id, place) AS (
             SELECT parent_run_id, 1 FROM turns WHERE run_id = :run_id
             UNION ALL SELECT turns.parent_run_id, line.place + 1 FROM line JOIN turns ON turns.run_id = line.run_id
         )
-        SELECT run_id FROM line WHERE run_id IS NOT NULL ORDER BY place
+        SELECT runs.id FROM line JOIN runs ON runs.id = line.run_id WHERE runs.ended_at IS NULL ORDER BY place
         """
     )
-    return [row["run_id"] for row in await transaction.all(statement, {"run_id": run_id})]
+    return [row["id"] for row in await transaction.all(statement, {"run_id": run_id})]
 
 
 async def fix_config(transaction: Transaction, run_id: str, config: dict[str, Any]) -> None:
@@ -125,17 +121,3 @@ async def grants(transaction: Transaction, session_id: str) -> set[tuple[str, st
 async def grant(transaction: Transaction, session_id: str, tool: str, risk: str, by: str) -> None:
     row = {"session_id": session_id, "tool": tool, "risk": risk, "given_by": by, "created_at": transaction.now}
     await transaction.execute(insert(session_grants).values(**row).on_conflict_do_nothing())
-
-
-async def unreadable(transaction: Transaction, actor: Actor, records: Sequence[str]) -> set[str]:
-    """Which of these records have a source that the actor may not read now, removed ones included."""
-    if not records:
-        return set()
-    hidden = or_(documents.c.id.is_(None), not_(func.coalesce(readable(actor), false())))
-    statement = (
-        select(sources.c.record)
-        .select_from(sources.outerjoin(documents, documents.c.id == sources.c.document_id))
-        .where(sources.c.record == func.any(bindparam("records", type_=ARRAY(Text))), hidden)
-        .distinct()
-    )
-    return {row["record"] for row in await transaction.all(statement, {"records": list(records)})}

@@ -37,7 +37,7 @@ ASKED = CallPlan(
     expires_at=(datetime.now(UTC) + timedelta(days=7)).isoformat(),
 )
 
-HANDED = CallPlan(step="call:1.0", tool="delegate", alone=False, child_run_id="run-3", handed=True)
+DELEGATED = CallPlan(step="call:1.0", tool="delegate", alone=False, child_run_id="run-3", delegated=True)
 
 
 def approval_fields(days: float = 7) -> dict[str, str]:
@@ -85,16 +85,16 @@ APPROVED = Scenario(
 )
 HANDED_ON = Scenario(
     AGENT_TURN,
-    "handed_on",
+    "delegated",
     TURN,
-    {"think": [Thought(calls=[HANDED]), FINAL, FINAL], "call_tool": [StepResult()]},
+    {"think": [Thought(calls=[DELEGATED]), FINAL, FINAL], "call_tool": [StepResult()]},
 )
 HANDED_ON_AND_LOST = Scenario(
     AGENT_TURN,
-    "handed_on_and_lost",
+    "delegated_and_lost",
     TURN,
     {
-        "think": [Thought(calls=[HANDED]), FINAL, FINAL],
+        "think": [Thought(calls=[DELEGATED]), FINAL, FINAL],
         "finish_turn": [permanent("internal", "cannot be written"), StepResult()],
     },
 )

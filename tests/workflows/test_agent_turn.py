@@ -68,7 +68,7 @@ async def test_a_call_whose_request_was_lost_is_asked_for_again_and_never_made_u
     assert finished.end == WorkflowEnd(state="succeeded")
 
 
-async def test_work_handed_on_is_a_turn_of_its_own_and_its_outcome_is_taken_when_that_has_ended(
+async def test_work_delegated_is_a_turn_of_its_own_and_its_outcome_is_taken_when_that_has_ended(
     environment: WorkflowEnvironment,
 ) -> None:
     finished = await play(environment, scenarios.HANDED_ON)

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from schemas.tools import ToolOutcome, ToolSpec, Used
-from services.agents.tool import About, CallContext, schema_of
+from services.agents.tool import CallContext, Unasked, schema_of
 from services.agents.tools.scope import reached
 from services.stores import document_views
 from services.stores.database import Database
@@ -21,7 +21,7 @@ class Arguments(BaseModel):
     space: str | None = Field(None, description="only of this space")
 
 
-class ListDocumentsTool:
+class ListDocumentsTool(Unasked):
     """Names and ids, newest first."""
 
     spec = ToolSpec(
@@ -34,9 +34,6 @@ class ListDocumentsTool:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    async def about(self, context: CallContext, arguments: dict[str, Any]) -> About:
-        return About()
 
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         asked = Arguments.model_validate(arguments)

@@ -6,11 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from schemas.errors import Problem
 from schemas.memory import MemoryDraft, MemoryKind
 from schemas.tools import ToolOutcome, ToolSpec
 from services.agents.memories import Memories
-from services.agents.tool import About, CallContext, ToolFailed, schema_of
+from services.agents.tool import About, CallContext, ToolFailed, Unasked, schema_of
 
 
 class RememberArguments(BaseModel):
@@ -51,16 +50,12 @@ class RememberTool:
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         if context.incognito:
             raise ToolFailed("This conversation is incognito: nothing of it is remembered.")
-        try:
-            kept = await self._memories.add(
-                context.actor, MemoryDraft.model_validate(arguments), "proposed", context.run_id
-            )
-        except Problem as problem:
-            raise ToolFailed(problem.detail) from problem
+        draft = MemoryDraft.model_validate(arguments)
+        kept = await self._memories.add(context.actor, draft, "proposed", context.run_id)
         return ToolOutcome(text=f"Remembered as {kept.id}.", summary="remembered", effect="done")
 
 
-class RecallTool:
+class RecallTool(Unasked):
     """The best few for a question."""
 
     spec = ToolSpec(
@@ -73,9 +68,6 @@ class RecallTool:
 
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
-
-    async def about(self, context: CallContext, arguments: dict[str, Any]) -> About:
-        return About()
 
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         found = await self._memories.recall(context.actor, str(arguments["query"]))
@@ -102,8 +94,5 @@ class ForgetTool:
         return About(preview=str(arguments["memory_id"]))
 
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
-        try:
-            await self._memories.remove(context.actor, str(arguments["memory_id"]))
-        except Problem as problem:
-            raise ToolFailed(problem.detail) from problem
+        await self._memories.remove(context.actor, str(arguments["memory_id"]))
         return ToolOutcome(text="Forgotten.", summary="forgotten", effect="done")

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from schemas.tools import ToolOutcome, ToolSpec, Used
-from services.agents.tool import About, CallContext, ToolFailed, schema_of
+from services.agents.tool import CallContext, ToolFailed, Unasked, schema_of
 from services.agents.tools.scope import reached
 from services.retrieval import reading
 from services.stores import document_views
@@ -24,7 +24,7 @@ class Arguments(BaseModel):
     end: int | None = Field(None, ge=1, le=WHOLE, description="where to stop; without it, as far as fits")
 
 
-class ReadDocumentTool:
+class ReadDocumentTool(Unasked):
     """Reads the live version, as the caller may read it now."""
 
     spec = ToolSpec(
@@ -38,9 +38,6 @@ class ReadDocumentTool:
     def __init__(self, database: Database, max_tokens: int) -> None:
         self._database = database
         self._max_tokens = max_tokens
-
-    async def about(self, context: CallContext, arguments: dict[str, Any]) -> About:
-        return About()
 
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         asked = Arguments.model_validate(arguments)

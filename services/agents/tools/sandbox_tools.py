@@ -6,9 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from schemas.errors import PermanentFailure
 from schemas.tools import ToolOutcome, ToolSpec
-from services.agents.tool import About, CallContext, ToolFailed, schema_of
+from services.agents.tool import About, CallContext, Unasked, schema_of
 from services.agents.workspace import Left, Workspaces
 from services.gateways.sandbox import CommandResult
 
@@ -56,16 +55,17 @@ class RunCommandTool:
 
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         asked = CommandArguments.model_validate(arguments)
-        try:
-            result = await self._workspaces.run(context, asked.command, asked.timeout)
-            left = await self._workspaces.take_outputs(context)
-        except PermanentFailure as failure:
-            raise ToolFailed(failure.detail) from failure
+        result = await self._workspaces.run(context, asked.command, asked.timeout)
+        left = await self._workspaces.take_outputs(context)
         return ToolOutcome(
             ok=result.exit_code == 0,
             text="\n".join(filter(None, [_told(result), _left(left)])),
             summary=_summary(result, left),
         )
+
+    async def prepare(self, context: CallContext) -> None:
+        """The sandbox is there and answers."""
+        await self._workspaces.ready(context)
 
     async def abandon(self, context: CallContext) -> None:
         """When the call is stopped, its command is."""
@@ -90,18 +90,15 @@ class WriteFileTool:
 
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         asked = WriteArguments.model_validate(arguments)
-        try:
-            await self._workspaces.write(context, asked.path, asked.text.encode())
-            left = await self._workspaces.take_outputs(context)
-        except PermanentFailure as failure:
-            raise ToolFailed(failure.detail) from failure
+        await self._workspaces.write(context, asked.path, asked.text.encode())
+        left = await self._workspaces.take_outputs(context)
         said = f"Wrote {asked.path}."
         return ToolOutcome(
             text="\n".join(filter(None, [said, _left(left)])), summary=" ".join([said, _left(left)]).strip()
         )
 
 
-class ReadFileTool:
+class ReadFileTool(Unasked):
     """Text is given as text; other bytes are only counted."""
 
     def __init__(self, workspaces: Workspaces) -> None:
@@ -113,15 +110,9 @@ class ReadFileTool:
             risk="read",
         )
 
-    async def about(self, context: CallContext, arguments: dict[str, Any]) -> About:
-        return About()
-
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         asked = PathArguments.model_validate(arguments)
-        try:
-            data = await self._workspaces.read(context, asked.path)
-        except PermanentFailure as failure:
-            raise ToolFailed(failure.detail) from failure
+        data = await self._workspaces.read(context, asked.path)
         try:
             text = data.decode()
         except UnicodeDecodeError:
@@ -129,7 +120,7 @@ class ReadFileTool:
         return ToolOutcome(text=text.replace("\x00", "\ufffd") or "(empty)", summary=f"{len(data)} bytes")
 
 
-class ListFilesTool:
+class ListFilesTool(Unasked):
     """One folder, not what is below it."""
 
     def __init__(self, workspaces: Workspaces) -> None:
@@ -141,15 +132,9 @@ class ListFilesTool:
             risk="read",
         )
 
-    async def about(self, context: CallContext, arguments: dict[str, Any]) -> About:
-        return About()
-
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         asked = PathArguments.model_validate(arguments)
-        try:
-            files = await self._workspaces.list_folder(context, asked.path)
-        except PermanentFailure as failure:
-            raise ToolFailed(failure.detail) from failure
+        files = await self._workspaces.list_folder(context, asked.path)
         lines = [f"{file.kind}  {file.size}  {file.path}" for file in files]
         return ToolOutcome(text="\n".join(lines) or "(empty)", summary=f"{len(files)} entries")
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from schemas.errors import NotFound
 from schemas.settings import RetrievalSettings
 from schemas.tools import ToolOutcome, ToolSpec, Used
-from services.agents.tool import About, CallContext, ToolFailed, schema_of
+from services.agents.tool import CallContext, Unasked, schema_of
 from services.agents.tools.scope import reached
 from services.retrieval.assemble import assemble
 from services.retrieval.finding import Finding
@@ -27,7 +26,7 @@ class Arguments(BaseModel):
     limit: int = Field(8, ge=1, le=30, description="passages at most")
 
 
-class SearchTool:
+class SearchTool(Unasked):
     """Finds like `POST /v1/search`, for whoever the agent acts for."""
 
     spec = ToolSpec(
@@ -43,16 +42,10 @@ class SearchTool:
         self._finding = finding
         self._settings = settings
 
-    async def about(self, context: CallContext, arguments: dict[str, Any]) -> About:
-        return About()
-
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> ToolOutcome:
         asked = Arguments.model_validate(arguments)
         spaces = await reached(self._database, context, asked.spaces)
-        try:
-            found = await self._finding.find(context.actor, asked.query, spaces, None, asked.limit)
-        except NotFound as gone:
-            raise ToolFailed(gone.detail) from gone
+        found = await self._finding.find(context.actor, asked.query, spaces, None, asked.limit)
         async with self._database.begin(context.tenant) as transaction:
             hits = [hit.chunk for hit in found.hits]
             siblings = await live_chunks.around(transaction, context.actor, hits, SIBLING_REACH)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
 from schemas.access import Actor
-from schemas.errors import Problem
 from schemas.tools import ToolOutcome, ToolSpec, Used
 from schemas.written_documents import WriteTarget, Written
-from services.agents.tool import About, CallContext, ToolFailed, WithinCommit, schema_of
+from services.agents.tool import About, CallContext, WithinCommit, schema_of
 from services.agents.tools.scope import reached
 from services.stores.database import Database, Transaction
 
 PREVIEW_CHARS = 20_000
+COMPARED_CHARS = 400_000
 
 
 class Arguments(BaseModel):
@@ -61,7 +62,7 @@ class WriteDocumentTool:
         if target.text is None:
             preview = f"New document '{asked.external_id}':\n\n{asked.text}"
         else:
-            preview = _diff(target.text, asked.text, asked.external_id)
+            preview = await asyncio.to_thread(_diff, target.text, asked.text, asked.external_id)
         return About(preview=_cut(preview), space_id=target.space_id)
 
     async def call(self, context: CallContext, arguments: dict[str, Any]) -> WithinCommit:
@@ -71,12 +72,9 @@ class WriteDocumentTool:
         await self._writer.keep(key, asked.text)
 
         async def write(transaction: Transaction) -> ToolOutcome:
-            try:
-                written = await self._writer.write(
-                    transaction, context.actor, key, asked.space, asked.external_id, asked.title, asked.text
-                )
-            except Problem as problem:
-                raise ToolFailed(problem.detail) from problem
+            written = await self._writer.write(
+                transaction, context.actor, key, asked.space, asked.external_id, asked.title, asked.text
+            )
             said = f"Document {written.document_id}, version {written.version}: {written.outcome}."
             used = [Used(document_id=written.document_id, version=written.version)]
             return ToolOutcome(text=said, summary=said, used=used, effect="done")
@@ -85,13 +83,13 @@ class WriteDocumentTool:
 
     async def _target(self, context: CallContext, asked: Arguments) -> WriteTarget:
         await reached(self._database, context, [asked.space])
-        try:
-            return await self._writer.target(context.actor, asked.space, asked.external_id)
-        except Problem as problem:
-            raise ToolFailed(problem.detail) from problem
+        return await self._writer.target(context.actor, asked.space, asked.external_id)
 
 
 def _diff(before: str, after: str, name: str) -> str:
+    """Comparing takes time that grows with the square of what differs, so long texts are only told by their size."""
+    if len(before) + len(after) > COMPARED_CHARS:
+        return f"{name}: {len(before)} characters now, {len(after)} new, which begin:\n\n{after}"
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"{name} now", f"{name} new", lineterm="")
     return "\n".join(lines) or "No change."
 

@@ -21,7 +21,8 @@ from services.api.openai_response_events import ResponseTelling, read_again
 from services.api.openai_starting import Starting, run_of_response
 from services.api.state import ServingRole
 from services.container import Serving
-from services.stores import run_views, runs_store
+from services.events import run_cancelling
+from services.stores import run_views
 
 router = APIRouter(route_class=OpenAIRoute, tags=["openai"], responses=ERROR_REPLIES)
 ResponseId = Annotated[str, Path(max_length=200)]
@@ -72,7 +73,7 @@ async def cancel_response(response_id: ResponseId, caller: Reader, container: Se
     if await openai_models.model_of(container, caller, run_id) != openai_models.ANSWERS:
         caller.require("write")
     async with container.database.begin(caller.actor.tenant) as transaction:
-        await runs_store.request_cancel(transaction, run_id, caller.actor.user)
+        await run_cancelling.cancel(transaction, run_id, caller.actor.user)
     return await _read(container, caller, run_id)
 
 

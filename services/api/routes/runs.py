@@ -18,7 +18,8 @@ from services.api.idempotency import OnceKey
 from services.api.pagination import Page, PageRequest, Paging
 from services.api.state import StreamRole, api_state
 from services.container import Stream
-from services.stores import idempotency_store, run_event_log, run_views, runs_store
+from services.events import run_cancelling
+from services.stores import idempotency_store, run_event_log, run_views
 from services.stores.database import Transaction
 
 router = APIRouter(route_class=KeyedRoute, tags=["runs"])
@@ -97,7 +98,7 @@ async def cancel_run(run_id: str, caller: Reader, container: StreamRole, once: O
                 caller.require("write")
             if run.kind == "remove":
                 raise Conflict("A removal cannot be cancelled.", type="not_cancellable")
-            await runs_store.request_cancel(transaction, run_id, caller.actor.user)
+            await run_cancelling.cancel(transaction, run_id, caller.actor.user)
             reply = RunAccepted(run_id=run_id)
             await idempotency_store.complete(transaction, reply)
         return reply

@@ -181,7 +181,7 @@ class Agency:
                 viewer = self.shown_to or self.world.root
                 await decide(await self.approvals.get(viewer.actor, call.approval_id))
             await self.waiting.look(work.tenant, call.child_run_id, call.approval_id, outcome)
-        below = call.child_run_id if call.handed else None
+        below = call.child_run_id if call.delegated else None
         if below is not None:
             await self.turn(TurnWork(work.tenant, below), decide)
         await self.calling.run(work, call.step, call.approval_id, below)

@@ -114,6 +114,20 @@ async def test_a_request_that_nobody_decides_expires_and_ends_the_call_not_the_t
     assert (late.value.type, late.value.extra["state"]) == ("approval_over", "expired")
 
 
+async def test_a_turn_waits_until_the_last_of_its_requests_is_over(agency: Agency) -> None:
+    agency.plan(Reply(calls=[calls("ring_bell", times=1), calls("ring_bell", times=2)]), Reply(text="Rung."))
+    session = await agency.session()
+    work = TurnWork(agency.world.root.actor.tenant, await agency.say(session, ASK), session)
+    await agency.begin(work)
+    first, second = (await agency.thinking.run(work, 1, "attempt-1")).calls
+    approve, states = agency.decision("approve"), []
+    for call in (first, second):
+        states.append((await agency.run(work.run_id))["state"])
+        await agency.call(work, call, approve)
+    states.append((await agency.run(work.run_id))["state"])
+    assert states == ["waiting", "waiting", "running"]
+
+
 async def test_the_same_decision_twice_has_the_same_outcome_and_another_one_is_told_what_stands(agency: Agency) -> None:
     _, document, session = await handbook(agency)
 

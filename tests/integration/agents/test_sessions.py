@@ -9,6 +9,7 @@ import pytest
 from schemas.conversations import ForkDraft, MessageDraft
 from schemas.errors import Conflict, InvalidRequest, NotFound
 from services.agents.turn_reading import TurnWork
+from services.events import run_cancelling
 from tests.fakes.openai_server import Reply
 from tests.integration.agents.agency import Agency, build_agency, calls
 from tests.world.builders import World
@@ -138,6 +139,21 @@ async def test_a_stopped_turn_keeps_what_was_streamed_and_withdraws_what_it_aske
     assert [event.type for event in await agency.events(work.run_id)][-1] == "run.cancelled"
     with pytest.raises(Conflict):
         await agency.decision("approve")(request)
+
+
+async def test_a_turn_that_its_session_has_not_come_to_is_cancelled_at_once(agency: Agency) -> None:
+    session = await agency.session()
+    work = await running_turn(agency, session)
+    queued = await agency.say(session, "Later.")
+    async with agency.world.database.begin(work.tenant) as transaction:
+        for run_id in (queued, work.run_id):
+            await run_cancelling.cancel(transaction, run_id, agency.world.root.actor.user)
+    row, running = await agency.run(queued), await agency.run(work.run_id)
+    assert (row["state"], row["cancelled_by"]) == ("cancelled", agency.world.root.actor.user)
+    assert [event.type for event in await agency.events(queued)][-1] == "run.cancelled"
+    assert running["ended_at"] is None, "a turn under way is asked, and ends with what it had said"
+    await agency.ending.end(work, agency.ended("cancelled"))
+    assert await agency.run_all(session) == []
 
 
 async def test_a_fork_goes_on_from_its_turn_and_does_not_see_what_came_after(agency: Agency) -> None:

@@ -1,4 +1,4 @@
-"""Questions to people, and work handed to agents below: a brief and a slice, and nothing wider than the parent's."""
+"""Questions to people, and work delegated to sub-agents: a brief and a slice, and nothing wider than the parent's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_an_answer_of_the_person_comes_back_to_the_model_in_every_mode(age
     assert "They answered: 1997" in agency.shown_text()
 
 
-async def test_work_that_is_handed_on_comes_back_with_its_text_its_sources_and_what_it_cost(agency: Agency) -> None:
+async def test_work_that_is_delegated_comes_back_with_its_text_its_sources_and_what_it_cost(agency: Agency) -> None:
     space = await agency.world.space(agency.world.root)
     document = await agency.world.ingest(
         agency.world.root, space, "travel.md", "# Travel\n\nThe limit is 2,000 euro.\n"
@@ -77,7 +77,7 @@ async def test_an_agent_below_is_told_its_brief_and_nothing_of_the_conversation(
     ("fields", "said"),
     [({"tools": ["ring_bell"]}, "is not one of yours"), ({"tools": ["fly"]}, "is not one of yours")],
 )
-async def test_tools_that_the_parent_has_not_cannot_be_handed_on(
+async def test_tools_that_the_parent_has_not_cannot_be_delegated(
     agency: Agency, fields: dict[str, Any], said: str
 ) -> None:
     agency.plan(Reply(calls=[delegate(**fields)]), Reply(text="So be it."))
@@ -119,7 +119,7 @@ async def test_a_turn_above_that_is_stopped_asks_those_below_to_stop(agency: Age
     work = TurnWork(agency.world.root.actor.tenant, run_id, session)
     await agency.begin(work)
     (call,) = (await agency.thinking.run(work, 1, "attempt")).calls
-    assert call.handed
+    assert call.delegated
     await agency.ending.end(work, agency.ended("cancelled"))
     (child,) = await agency.children(run_id)
     assert child["cancel_requested_at"] is not None
