@@ -120,8 +120,9 @@ async def test_paths_out_of_the_workspace_are_refused_with_a_sentence(lab: Agenc
         Reply(text="No."),
     )
     await lab.ask(await lab.session(), ASK)
-    refusals = results(lab)
-    assert ["is outside the workspace" in each for each in refusals] == [True, True]
+    outside, upwards = refusals = results(lab)
+    assert "is outside the workspace" in outside
+    assert "cannot go up" in upwards
     assert "root:" not in "".join(refusals)
 
 
