@@ -12,7 +12,7 @@ ALSO_OURS := tests docs examples
 LEVELS := tests/integration tests/workflows tests/replay
 PROCESS_LEVELS := tests/durability tests/acceptance
 AT_MOST := timeout --kill-after=30
-TOGETHER := -n 2 --dist loadfile
+TOGETHER := -n 3 --dist loadfile
 ORDINARY := -m "not peers and not long"
 
 .PHONY: help setup run test test-unit test-levels test-processes test-peers test-long lint types imports reference bench eval fmt clean

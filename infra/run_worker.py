@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from importlib.metadata import version
 from typing import Any
 
 from temporalio.client import Client
@@ -28,6 +29,8 @@ WORKFLOWS: dict[str, list[type]] = {
 }
 STICKY_TIMEOUT = timedelta(seconds=1)
 HEARTBEAT_THROTTLE = timedelta(seconds=1)
+BUILD_ID = f"perdure-{version('perdure')}"
+"""What Temporal's pages name a worker by. The SDK's default reads every module again to hash it, at each start."""
 
 
 def build_workers(
@@ -49,6 +52,7 @@ def build_worker(
         workflows=workflows,
         activities=activities,
         workflow_runner=sandbox(),
+        build_id=BUILD_ID,
         max_cached_workflows=settings.cached_workflows,
         max_concurrent_activities=settings.ingest_slots if queue == INGEST_QUEUE else settings.worker_slots,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,

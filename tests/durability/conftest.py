@@ -50,7 +50,7 @@ def chat_server() -> Iterator[ChatServer]:
 def perdure(tmp_path_factory: pytest.TempPathFactory, chat_server: ChatServer) -> Iterator[PerdureProcess]:
     """Not started yet. Whatever runs at the module's end is killed."""
     env = {"OPENAI_BASE_URL": chat_server.url, "OPENAI_API_KEY": "scripted", **LEAN}
-    perdure = PerdureProcess(Path(tmp_path_factory.mktemp("durable")) / "data", env)
+    perdure = PerdureProcess(Path(tmp_path_factory.mktemp("durable")) / "data", env, warm=True)
     yield perdure
     if perdure.running:
         perdure.kill()

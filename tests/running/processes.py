@@ -15,19 +15,25 @@ from typing import Any, TypeVar
 
 import httpx
 
+from tests.running.warm_start import WarmProcess
+
 T = TypeVar("T")
 STOP_WITHIN_S = 60.0
 END_WITHIN_S = 120.0
 
 
 class PerdureProcess:
-    """`perdure up --port 0 --json` on one data directory. `start` may be called again after any end."""
+    """`perdure up --port 0 --json` on one data directory. `start` may be called again after any end.
 
-    def __init__(self, data_dir: Path, env: Mapping[str, str] | None = None) -> None:
+    `warm` saves the imports of each start (tests/running/warm_start.py).
+    """
+
+    def __init__(self, data_dir: Path, env: Mapping[str, str] | None = None, *, warm: bool = False) -> None:
         self.data_dir = data_dir
+        self._warm = warm
         self._env = dict(env or {})
         self._log_file = data_dir.parent / f"{data_dir.name}.log"
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[str] | WarmProcess | None = None
         self._announced: threading.Thread | None = None
         self.info: dict[str, Any] = {}
         self.key = ""
@@ -45,16 +51,19 @@ class PerdureProcess:
         """Does not wait: a failpoint may end the process before it is ready. `info` fills when it is."""
         assert not self.running
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PERDURE_")}
-        argv = [sys.executable, "-m", "infra.main", "up", "--data-dir", str(self.data_dir), "--port", "0", "--json"]
+        arguments = ["up", "--data-dir", str(self.data_dir), "--port", "0", "--json"]
+        env = {**kept, **self._env, **env}
         self.info = {}
-        with self._log_file.open("a") as log:
-            self._process = subprocess.Popen(
-                argv, stdout=subprocess.PIPE, stderr=log, text=True, env={**kept, **self._env, **env}
-            )
+        if self._warm:
+            self._process = WarmProcess(arguments, env, str(self._log_file))
+        else:
+            with self._log_file.open("a") as log:
+                argv = [sys.executable, "-m", "infra.main", *arguments]
+                self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, text=True, env=env)
         self._announced = threading.Thread(target=self._read_announcement, args=(self._process,), daemon=True)
         self._announced.start()
 
-    def _read_announcement(self, process: subprocess.Popen[str]) -> None:
+    def _read_announcement(self, process: subprocess.Popen[str] | WarmProcess) -> None:
         assert process.stdout is not None
         line = process.stdout.readline()
         if line and process is self._process:
@@ -96,7 +105,7 @@ class PerdureProcess:
         """SIGTERM and the exit code; nothing when it is gone already."""
         if self._process is None or self._process.poll() is not None:
             return 0
-        self._process.terminate()
+        self._process.send_signal(signal.SIGTERM)
         return self._process.wait(STOP_WITHIN_S)
 
     def engine_pid(self, name: str) -> int:
