@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from infra import private_file
 from services.access.api_key import new_key
 from services.access.bootstrap import bootstrap
 from services.stores.database import Database
@@ -18,16 +18,7 @@ async def ensure_admin_key(database: Database, keys: Path) -> Path:
     if path.exists():
         return path
     if not pending.exists():
-        _write(pending, new_key())
+        private_file.write(pending, new_key())
     await bootstrap(database, pending.read_text(encoding="utf-8").strip())
     pending.replace(path)
     return path
-
-
-def _write(path: Path, key: str) -> None:
-    part = path.with_suffix(".part")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(key + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)

@@ -11,9 +11,11 @@ from typing import Protocol
 
 from activities.agent_activities import AgentActivities
 from activities.step_runner import StepRunner
-from schemas.settings import Settings
+from schemas.settings import AgentSettings, Settings
 from services.agents.approval_waiting import ApprovalWaiting
+from services.agents.approvals import Approvals
 from services.agents.calling import Calling
+from services.agents.decision_links import DecisionLinks
 from services.agents.memories import Memories
 from services.agents.planning import Planning
 from services.agents.recalling import Recalling
@@ -112,6 +114,13 @@ async def _client() -> Callable[..., Sandboxes]:
     loaded = await asyncio.to_thread(import_module, "services.gateways.e2b_sandboxes")
     made: Callable[..., Sandboxes] = loaded.E2bSandboxes
     return made
+
+
+def decision_links(database: Database, approvals: Approvals, settings: AgentSettings) -> DecisionLinks:
+    keys = settings.link_keys.get_secret_value() if settings.link_keys is not None else ""
+    return DecisionLinks(
+        database, approvals, [key.strip() for key in keys.split(",") if key.strip()], settings.link_hours
+    )
 
 
 def agent_activities(

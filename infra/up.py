@@ -16,7 +16,7 @@ from typing import Any
 
 import structlog
 
-from infra import admin_key, interpreter, migrate, run_worker, serve_api, temporal_client, wiring
+from infra import admin_key, interpreter, link_key, migrate, run_worker, serve_api, temporal_client, wiring
 from infra import demo as demonstration
 from infra.failpoints import failpoint_from
 from infra.local_stack import DataDir, EngineAddresses, LocalStack
@@ -84,7 +84,7 @@ async def _run(
     await temporal_client.require_search_attributes(client)
     eager = settings.temporal_address is None
     engines = wiring.build_engines(
-        settings,
+        link_key.with_link_key(settings, data_dir.keys),
         addresses.database_url,
         client,
         data_dir.path,

@@ -18,7 +18,7 @@ from activities.ingest_activities import IngestActivities
 from activities.removal_activities import RemovalActivities
 from activities.run_activities import RunActivities
 from activities.step_runner import StepRunner
-from infra.agent_wiring import StartLocally, agent_activities, build_registry, sandboxes_at
+from infra.agent_wiring import StartLocally, agent_activities, build_registry, decision_links, sandboxes_at
 from schemas.settings import Settings
 from schemas.workflow_contracts import INGEST_QUEUE, INTERACTIVE_QUEUE
 from services.access.identity import Identity
@@ -289,6 +289,7 @@ def build_serving(services: Services, probes: Sequence[EngineProbe]) -> Serving:
         agents=services.agents,
         sessions=services.sessions,
         approvals=services.approvals,
+        decision_links=decision_links(engines.database, services.approvals, engines.settings.agents),
         artifacts=Artifacts(engines.database, engines.blobs),
         memories=services.memories,
     )

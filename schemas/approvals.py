@@ -54,6 +54,13 @@ class Decision(BaseModel):
     feedback: str | None = Field(None, max_length=10_000)
 
 
+class DecisionLink(BaseModel):
+    """A page at which whoever has the address decides as the user who asked for it, until `expires_at`."""
+
+    url: str
+    expires_at: datetime
+
+
 class Decided(BaseModel):
     """How the request stands after a decision; `already_recorded` when the same one had been made before."""
 

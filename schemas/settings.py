@@ -112,6 +112,12 @@ class AgentSettings(Section):
     fan_out: int = Field(8, ge=0, description="sub-agents of one turn")
     read_tokens: int = Field(6_000, ge=200, description="tokens of text that one reading of a document gives")
     approval_days: float = Field(7, gt=0, le=7, description="days after which a request for approval expires")
+    link_hours: float = Field(72, gt=0, description="hours for which a signed link decides a request for approval")
+    link_keys: SecretStr | None = Field(
+        None,
+        description="random keys that sign such links, comma-separated; the last one signs, all are accepted; "
+        "unset: one is made in the data directory of `perdure up`",
+    )
     user_tokens_per_day: int | None = Field(None, ge=1, description="tokens one user's turns may use in 24 hours")
     user_cost_per_day: float | None = Field(None, gt=0, description="US dollars one user's turns may cost in 24 hours")
     tenant_tokens_per_day: int | None = Field(None, ge=1, description="tokens all turns may use in 24 hours")
@@ -211,6 +217,9 @@ class Settings(Section):
         None, description="directory of converted models; unset: the user's cache directory"
     )
     # process
+    public_url: str | None = Field(
+        None, description="where people reach this API, for links; unset: the address that a request came to"
+    )
     metrics_port: int | None = Field(
         None, ge=1, le=65535, description="serves /metrics without a key on this loopback port as well"
     )

@@ -29,6 +29,7 @@ from schemas.settings import Settings
 from services.access.authenticate import Caller
 from services.access.identity import Identity
 from services.agents.artifacts import ArtifactContent
+from services.agents.decision_links import IssuedLink, Ticket
 from services.events.run_event_hub import RunEventHub
 from services.stores.database import Database
 
@@ -87,6 +88,15 @@ class ApprovalsPort(Protocol):
     async def newest(self, actor: Actor, state: str | None, before: str | None, limit: int) -> list[ApprovalView]: ...
     async def get(self, actor: Actor, approval_id: str) -> ApprovalView: ...
     async def decide(self, actor: Actor, approval_id: str, decision: Decision) -> Decided: ...
+
+
+class DecisionLinksPort(Protocol):
+    """Signed links that decide (`services/agents/decision_links.py`)."""
+
+    async def issue(self, actor: Actor, approval_id: str) -> IssuedLink: ...
+    def ticket(self, token: str) -> Ticket: ...
+    async def look(self, ticket: Ticket) -> ApprovalView: ...
+    async def decide(self, ticket: Ticket, decision: Decision) -> Decided: ...
 
 
 class ArtifactsPort(Protocol):
@@ -155,5 +165,6 @@ class Serving(Stream):
     agents: AgentsPort
     sessions: SessionsPort
     approvals: ApprovalsPort
+    decision_links: DecisionLinksPort
     artifacts: ArtifactsPort
     memories: MemoriesPort

@@ -17,6 +17,7 @@ from services.api.routes import (
     agents,
     approvals,
     artifacts,
+    decision_pages,
     document_changes,
     documents,
     health,
@@ -105,3 +106,5 @@ def _mount(app: FastAPI, container: Stream) -> None:
     app.include_router(health.open_router, include_in_schema=False)
     app.include_router(health.router, include_in_schema=False)
     app.include_router(reference_page.router, include_in_schema=False)
+    if isinstance(container, Serving):
+        app.include_router(decision_pages.router, include_in_schema=False)

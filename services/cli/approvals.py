@@ -9,7 +9,7 @@ import typer
 from pydantic import BaseModel
 from rich.text import Text
 
-from schemas.approvals import ApprovalState, ApprovalView, Decided
+from schemas.approvals import ApprovalState, ApprovalView, Decided, DecisionLink
 from services.cli import moments, output
 from services.cli.approval_view import ASK_USER, RISK_STYLES, request_body, ways_to_decide
 from services.cli.call_text import call_text
@@ -18,7 +18,7 @@ from services.cli.command import AsJson, DataDir, Limit, command, group, open_cl
 from services.cli.failures import CliFailure, Refusal
 from services.cli.option_values import json_object_of
 
-app = group("Requests for approval: list, show, approve, reject; unknown outcomes: mark-done, try-again.")
+app = group("Requests for approval: list, show, link, approve, reject; unknown outcomes: mark-done, try-again.")
 ApprovalId = Annotated[str, typer.Argument(metavar="APPROVAL", help="Id of the request.")]
 
 
@@ -45,6 +45,15 @@ def show_approval(approval_id: ApprovalId, data_dir: DataDir = None, as_json: As
     with open_client(data_dir) as client:
         reply = client.get(path_of("approvals", approval_id))
         show(reply, as_json, lambda value: _print_approval(client, ApprovalView.model_validate(value)))
+
+
+@app.command("link")
+@command
+def link(approval_id: ApprovalId, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Make a signed link to a page where you decide, on another device say. Whoever has it decides as you."""
+    with open_client(data_dir) as client:
+        reply = client.send("POST", path_of("approvals", approval_id, "links"), {})
+    show(reply, as_json, lambda value: _print_link(DecisionLink.model_validate(value)))
 
 
 @app.command("approve")
@@ -165,6 +174,11 @@ def _decide(approval_id: str, wanted: dict[str, Any], data_dir: DataDir, as_json
     output.say(f"{decided.state.capitalize()}{before}: {call_text(approval.tool, approval.arguments).plain}")
     if wanted["decision"] != "mark_done":
         output.say(f"It goes on: `perdure runs watch {decided.run_id or approval.run_id}` shows how.")
+
+
+def _print_link(made: DecisionLink) -> None:
+    output.say(made.url)
+    output.err().print(f"It decides as you until {moments.local(made.expires_at)}.")
 
 
 def _print_approval(client: ApiClient, approval: ApprovalView) -> None:

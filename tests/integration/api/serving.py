@@ -24,6 +24,7 @@ from services.access.identity import Identity
 from services.agents.agents import Agents
 from services.agents.approvals import Approvals
 from services.agents.artifacts import Artifacts
+from services.agents.decision_links import DecisionLinks
 from services.agents.memories import Memories
 from services.agents.registry import ToolRegistry
 from services.agents.sessions import Sessions
@@ -76,6 +77,7 @@ def serving(
 ) -> Serving:
     settings = Settings(limits=LimitSettings(**(limits or {})))
     registry = ToolRegistry([ListDocumentsTool(database)])
+    approvals = Approvals(database, _leave_it_to_the_relay, registry)
     return Serving(
         settings=settings,
         database=database,
@@ -88,7 +90,8 @@ def serving(
         asking=Asking(database, _leave_it_to_the_relay, settings.answers, settings.chat_model, current_traceparent),
         agents=Agents(database, registry),
         sessions=Sessions(database, _leave_it_to_the_relay, settings.agents, current_traceparent),
-        approvals=Approvals(database, _leave_it_to_the_relay, registry),
+        approvals=approvals,
+        decision_links=DecisionLinks(database, approvals, ["a key of this installation"], hours=72),
         artifacts=Artifacts(database, BlobStore.at_directory(blobs)),
         memories=Memories(database, cast(EmbeddingModel, WordVectors()), settings.agents),
     )

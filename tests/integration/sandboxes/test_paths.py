@@ -85,7 +85,7 @@ async def test_a_link_that_is_swapped_meanwhile_gains_nothing(sandbox: AsyncSand
     swapping = await sandbox.commands.run(f"python3 swap.py {tmp_path}", background=True)
     while not await sandbox.files.exists("d"):
         await asyncio.sleep(0.01)
-    seen = set()
+    seen: set[str] = set()
     tries = 0
     while tries < 150 or not seen >= {"own", "refused"}:
         tries += 1
