@@ -177,8 +177,8 @@ def _decide(approval_id: str, wanted: dict[str, Any], data_dir: DataDir, as_json
 
 
 def _print_link(made: DecisionLink) -> None:
-    output.say(made.url)
-    output.err().print(f"It decides as you until {moments.local(made.expires_at)}.")
+    output.out().print(Text(made.url), soft_wrap=True)  # an address is copied whole
+    output.say(f"Whoever has it decides as you, until {moments.local(made.expires_at)}.")
 
 
 def _print_approval(client: ApiClient, approval: ApprovalView) -> None:

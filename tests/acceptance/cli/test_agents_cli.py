@@ -127,6 +127,8 @@ def test_a_write_is_made_once_somebody_has_approved_it(perdure: Perdure, env: di
         "+The allowance",
     ):
         assert part in shown.stdout
+    (link,) = perdure("approvals", "link", asked["id"]).stdout.split()
+    assert "+The allowance" in httpx.get(link, trust_env=False).raise_for_status().text
     assert text_of(perdure, agent) == BEFORE
     approved = one(perdure("approvals", "approve", asked["id"], "--json"))
     assert (approved["state"], approved["outcome"]) == ("approved", "recorded")
